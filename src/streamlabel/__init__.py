@@ -1,0 +1,6 @@
+"""A multi-label classifier whose label set grows while it is in use."""
+
+from streamlabel._version import __version__
+from streamlabel.results import Dataset, TextDataset
+
+__all__ = ["Dataset", "TextDataset", "__version__"]

@@ -1,0 +1,1 @@
+"""Step 2: learn the new classifier, pulled toward the anchor."""

@@ -1,0 +1,1 @@
+"""The command line: parse, call, print. The only code that prints."""

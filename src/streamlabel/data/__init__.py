@@ -1,0 +1,1 @@
+"""Files to matrices: readers, writers, catalogue, synthetic sets, label streams."""

@@ -1,0 +1,1 @@
+"""Map and map-reduce: serial, threads, processes. The only door to Dask."""

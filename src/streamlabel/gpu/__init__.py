@@ -1,0 +1,1 @@
+"""The same solves on PyTorch. The only door to torch."""

@@ -1,0 +1,1 @@
+"""Measures of multi-label predictions, as pure functions."""

@@ -1,0 +1,1 @@
+"""Estimators: state, the streaming classifier, baselines."""

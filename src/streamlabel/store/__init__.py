@@ -1,0 +1,1 @@
+"""The growing model on disk."""

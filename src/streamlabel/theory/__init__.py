@@ -1,0 +1,1 @@
+"""The two bounds of the paper, computed for a fitted model."""
