@@ -1,0 +1,81 @@
+"""The k best labels of each row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from streamlabel.exceptions import DataError
+from streamlabel.metrics.blocks import Block, as_block, iter_blocks
+from streamlabel.results import CSR, FloatArray, IntArray
+
+__all__ = ["check_k", "top_k", "top_k_of_block"]
+
+
+def top_k(scores: Any, k: int) -> IntArray:
+    """The columns of the k highest scores of each row, best first.
+
+    Ties go to the lower column, exactly as in ``argsort(-scores, kind="stable")[:, :k]``.
+
+    Parameters
+    ----------
+    scores : (n_rows, n_labels) dense or sparse; a missing cell of a sparse matrix is never among the best
+    k : 1 or more
+
+    Returns
+    -------
+    (n_rows, k) int64; -1 fills up a row that has fewer than k scores above minus infinity (k > n_labels, too)
+    """
+    k = check_k(k)
+    matrix = as_block(scores)
+    if 0 in matrix.shape:
+        return np.full((matrix.shape[0], k), -1, dtype=np.int64)
+    return np.concatenate([top_k_of_block(block, k) for _, block in iter_blocks(matrix, matrix.shape)])
+
+
+def check_k(k: int) -> int:
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise DataError(f"k is {k!r}; it must be a whole number, 1 or more")
+    return int(k)
+
+
+def top_k_of_block(block: Block, k: int) -> IntArray:
+    """`top_k` of a checked block."""
+    if isinstance(block, np.ndarray):
+        return _top_k_dense(block, k)
+    return _top_k_sparse(block, k)
+
+
+def _top_k_dense(scores: FloatArray, k: int) -> IntArray:
+    n_rows, n_labels = scores.shape
+    best = np.full((n_rows, k), -1, dtype=np.int64)
+    columns = _columns_of_best(scores, k) if k < n_labels else np.broadcast_to(np.arange(n_labels), scores.shape)
+    values = np.take_along_axis(scores, columns, axis=1)
+    order = np.argsort(-values, axis=1, kind="stable")  # columns ascend, so equal scores stay in column order
+    ranked = np.take_along_axis(columns, order, axis=1)
+    ranked[np.take_along_axis(values, order, axis=1) == -np.inf] = -1
+    best[:, : ranked.shape[1]] = ranked
+    return best
+
+
+def _columns_of_best(scores: FloatArray, k: int) -> IntArray:
+    """(n_rows, k) columns of the k best, ascending: all above the k-th highest value, then its first equals."""
+    n_rows, n_labels = scores.shape
+    level = np.partition(scores, n_labels - k, axis=1)[:, n_labels - k, None]
+    chosen = scores >= level
+    excess = np.count_nonzero(chosen, axis=1) - k
+    for i in np.flatnonzero(excess):
+        tied = np.flatnonzero(scores[i] == level[i])
+        chosen[i, tied[len(tied) - excess[i] :]] = False
+    return np.nonzero(chosen)[1].reshape(n_rows, k)
+
+
+def _top_k_sparse(scores: CSR, k: int) -> IntArray:
+    best = np.full((scores.shape[0], k), -1, dtype=np.int64)
+    row = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
+    order = np.lexsort((-scores.data, row))  # stable, and the columns of a row ascend
+    place = np.arange(len(row)) - scores.indptr[row]  # lexsort keeps each row's cells at the row's own positions
+    keep = (place < k) & (scores.data[order] > -np.inf)
+    best[row[keep], place[keep]] = scores.indices[order[keep]]
+    return best
