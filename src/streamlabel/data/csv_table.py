@@ -1,0 +1,281 @@
+"""CSV with a text column and labels: a tag column with a delimiter, or one 0/1 column a label.
+
+The file is UTF-8 (with or without byte order mark), its first line names the columns, cells are quoted with ``"``
+as spreadsheets do. Blank lines are skipped; columns that nothing asks for are not read.
+
+Spreadsheets take a cell that begins with ``= + - @`` for a formula and run it. `write_csv` therefore puts an
+apostrophe before every cell that begins with one of these, a tab or a line end (after any apostrophes), and
+`read_csv` takes one apostrophe away from exactly such cells, so that what was written comes back.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamlabel.data._bytes import replacing
+from streamlabel.data.records import (
+    MAX_LINE_BYTES,
+    LabelLists,
+    Source,
+    check_rows,
+    format_date,
+    is_encodable,
+    open_source,
+    parse_date,
+    read_lines,
+    rows_of_names,
+    source_name,
+)
+from streamlabel.exceptions import DataError
+from streamlabel.results import TextDataset
+
+__all__ = ["read_csv", "write_csv"]
+
+# What begins a formula, the full-width forms too, which spreadsheets take as well.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_GUARDED = re.compile(r"'" + _FORMULA.pattern)
+
+
+def read_csv(
+    path: Source,
+    *,
+    text_column: str = "text",
+    labels_column: str = "labels",
+    delimiter_of_tags: str = ";",
+    label_columns: Sequence[str] | None = None,
+    id_column: str | None = None,
+    date_column: str | None = None,
+    delimiter: str | None = None,
+    label_names: Sequence[str] | None = None,
+    repeated_labels: str = "error",
+    formula_guard: bool = True,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> TextDataset:
+    """Read a CSV file into a `TextDataset`.
+
+    Parameters
+    ----------
+    path : a path, "-" for standard input, or an open binary file
+    text_column : the column with the texts
+    labels_column : the column with the tags, ``delimiter_of_tags`` between them; spaces around a tag are not part of
+        it, an empty cell means no label, an empty tag (``a;;b``) is an error
+    label_columns : instead of a tag column: columns that hold 0 or 1, one a label, which give the label names
+    id_column, date_column : columns with row ids and ISO dates (an empty date is NaT). None: the columns ``id`` and
+        ``date`` where the file has them
+    delimiter : between cells; None: a tab for ``.tsv`` and ``.tab``, else a comma
+    label_names : columns of Y, in this order; other labels are an error. None: order of first appearance
+    repeated_labels : "error", or "merge" to count a label that stands twice in one row once
+    formula_guard : take away the apostrophe that guards against formulas (see above)
+    max_line_bytes : a longer line or row is an error
+
+    Raises
+    ------
+    DataError
+        With file and line, at the first row that cannot be used. Nothing is dropped.
+    """
+    source = source_name(path)
+    delimiter = delimiter or ("\t" if source.lower().endswith((".tsv", ".tab")) else ",")
+    _check_delimiters(delimiter, delimiter_of_tags)
+    texts: list[str] = []
+    ids: list[str] = []
+    dates: list[np.datetime64] = []
+    labels = LabelLists()
+    lines: list[int] = []
+    with open_source(path) as handle:
+        table = _rows(handle, source, delimiter, formula_guard, max_line_bytes)
+        header = next(table, (1, []))[1]
+        tags = _TagColumn(labels_column, delimiter_of_tags) if label_columns is None else _ZeroOneColumns(label_columns)
+        text_at, *tags_at = _positions([text_column, *tags.columns], header, source, delimiter)
+        id_at = _optional_position(id_column, "id", header, source, delimiter)
+        date_at = _optional_position(date_column, "date", header, source, delimiter)
+        for line, row in table:
+            try:
+                if len(row) != len(header):
+                    raise ValueError(f"{len(row)} cells where the header has {len(header)}; is a quote missing?")
+                labels.add(tags.labels_of([row[at] for at in tags_at]))
+                texts.append(row[text_at])
+                if id_at is not None:
+                    ids.append(row[id_at])
+                if date_at is not None:
+                    dates.append(parse_date(row[date_at]))
+            except ValueError as error:
+                raise DataError(str(error), source=source, line=line) from None
+            lines.append(line)
+    check_rows(len(lines), source)
+    Y, names = labels.matrix(
+        row_error=lambda problem, row: DataError(problem, source=source, line=lines[row]),
+        label_names=label_names,
+        first_names=label_columns or (),
+        repeated_labels=repeated_labels,
+    )
+    row_ids = None if id_at is None else tuple(ids)
+    row_dates: NDArray[np.datetime64] | None = None if date_at is None else np.array(dates, dtype="datetime64[D]")
+    return TextDataset(texts=texts, Y=Y, label_names=names, row_ids=row_ids, row_dates=row_dates, source=source)
+
+
+class _TagColumn:
+    """One column that lists the labels."""
+
+    def __init__(self, column: str, delimiter: str) -> None:
+        self.columns = [column]
+        self._delimiter = delimiter
+
+    def labels_of(self, cells: list[str]) -> list[str]:
+        cell = cells[0].strip()
+        tags = [tag.strip() for tag in cell.split(self._delimiter)] if cell else []
+        if "" in tags:
+            raise ValueError(f"an empty tag in {cell[:60]!r}; remove the extra {self._delimiter!r}")
+        return tags
+
+
+class _ZeroOneColumns:
+    """One column a label, with 0 or 1."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.columns = list(columns)
+
+    def labels_of(self, cells: list[str]) -> list[str]:
+        for column, cell in zip(self.columns, cells, strict=True):
+            if cell not in ("0", "1"):
+                raise ValueError(f"column {column!r} holds {cell[:40]!r}; a label column holds 0 or 1")
+        return [column for column, cell in zip(self.columns, cells, strict=True) if cell == "1"]
+
+
+def _check_delimiters(delimiter: str, delimiter_of_tags: str) -> None:
+    if len(delimiter) != 1 or delimiter in '\r\n"\0' or not delimiter.isascii():
+        raise DataError(f"delimiter is {delimiter!r}; use one character such as ',' or a tab")
+    if len(delimiter_of_tags) != 1 or delimiter_of_tags == "\0":
+        raise DataError(f"delimiter_of_tags is {delimiter_of_tags!r}; use one character such as ';' or '|'")
+
+
+def _positions(columns: Sequence[str], header: list[str], source: str, delimiter: str) -> list[int]:
+    """Where these columns stand in the header."""
+    for column in columns:
+        if header.count(column) > 1:
+            raise DataError(f"the header has the column {column!r} twice; rename one", source=source, line=1)
+        if column not in header:
+            shown = ", ".join(repr(name[:40]) for name in header[:30]) or "none"
+            problem = f"no column {column!r}; the columns are {shown} (with {delimiter!r} as delimiter)"
+            raise DataError(problem, source=source, line=1)
+    return [header.index(column) for column in columns]
+
+
+def _optional_position(column: str | None, usual: str, header: list[str], source: str, delimiter: str) -> int | None:
+    if column is None and usual not in header:
+        return None
+    return _positions([column or usual], header, source, delimiter)[0]
+
+
+def _rows(
+    handle: IO[bytes], source: str, delimiter: str, formula_guard: bool, max_line_bytes: int
+) -> Iterator[tuple[int, list[str]]]:
+    """The rows as (line on which the row begins, cells)."""
+    csv.field_size_limit(max(csv.field_size_limit(), min(max_line_bytes, 2**31 - 1)))  # process-wide: only ever raised
+    lines = _LinesOfRow(handle, source, max_line_bytes)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        begin = lines.begin_row()
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            problem = f"a quote or a line end is out of place ({error}); close every quote and double those inside"
+            raise DataError(problem, source=source, line=begin) from None
+        if row:
+            yield begin, [cell[1:] if _GUARDED.match(cell) else cell for cell in row] if formula_guard else row
+
+
+class _LinesOfRow:
+    """The lines of the file for the csv reader, with a limit on those that one row may take."""
+
+    def __init__(self, handle: IO[bytes], source: str, max_line_bytes: int) -> None:
+        self._lines = read_lines(handle, source, max_line_bytes)
+        self._source = source
+        self._limit = max_line_bytes
+        self._line_number = 0
+        self._begin = 1
+        self._length = 0
+
+    def begin_row(self) -> int:
+        """Called before each row; the number of its first line."""
+        self._begin, self._length = self._line_number + 1, 0
+        return self._begin
+
+    def __iter__(self) -> _LinesOfRow:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._line_number += 1
+        self._length += len(line)
+        if self._length > self._limit:
+            problem = f"the row is longer than {self._limit} characters; close its quote, or raise max_line_bytes"
+            raise DataError(problem, source=self._source, line=self._begin)
+        return line
+
+
+def write_csv(
+    dataset: TextDataset,
+    path: str | os.PathLike[str],
+    *,
+    text_column: str = "text",
+    labels_column: str = "labels",
+    delimiter_of_tags: str = ";",
+    one_column_a_label: bool = False,
+    id_column: str = "id",
+    date_column: str = "date",
+    delimiter: str | None = None,
+) -> None:
+    """Write a `TextDataset` as CSV, safe to open in a spreadsheet; the file appears whole or not at all.
+
+    ``one_column_a_label`` writes 0/1 columns named after the labels instead of the tag column. Pass ``label_names``
+    (or ``label_columns``) to `read_csv` to get the columns of Y back in the same order, exactly.
+    """
+    delimiter = delimiter or ("\t" if os.fspath(path).lower().endswith((".tsv", ".tab")) else ",")
+    _check_delimiters(delimiter, delimiter_of_tags)
+    header = [id_column] if dataset.row_ids is not None else []
+    header += [date_column] if dataset.row_dates is not None else []
+    header += [text_column]
+    header += dataset.label_names if one_column_a_label else [labels_column]
+    if len(set(header)) != len(header):
+        raise DataError(f"two columns would have the same name in {path}; rename text_column or a label")
+    if not one_column_a_label:
+        _check_tags(dataset.label_names, delimiter_of_tags)
+    with replacing(path) as handle:
+        writer = csv.writer(codecs.getwriter("utf-8")(handle), delimiter=delimiter, lineterminator="\r\n")
+        for row, cells in enumerate(_written_rows(dataset, header, one_column_a_label, delimiter_of_tags)):
+            if any("\0" in cell or not is_encodable(cell) for cell in cells):
+                raise DataError(f"row {row} holds a NUL or half a surrogate pair, which CSV cannot hold", source=path)
+            writer.writerow([f"'{cell}" if _FORMULA.match(cell) else cell for cell in cells])
+
+
+def _check_tags(label_names: Sequence[str], delimiter_of_tags: str) -> None:
+    for name in label_names:
+        if delimiter_of_tags in name or name != name.strip():
+            problem = f"label {name!r} contains {delimiter_of_tags!r} or outer spaces: no tag column can hold it"
+            raise DataError(f"{problem}; choose another delimiter_of_tags, or one_column_a_label=True")
+
+
+def _written_rows(
+    dataset: TextDataset, header: list[str], one_column_a_label: bool, delimiter_of_tags: str
+) -> Iterator[list[str]]:
+    yield header
+    for row, labels in enumerate(rows_of_names(dataset.Y, dataset.label_names)):
+        cells = [dataset.row_ids[row]] if dataset.row_ids is not None else []
+        cells += [format_date(dataset.row_dates[row]) or ""] if dataset.row_dates is not None else []
+        cells += [dataset.texts[row]]
+        if one_column_a_label:
+            present = set(labels)
+            cells += ["1" if name in present else "0" for name in dataset.label_names]
+        else:
+            cells += [delimiter_of_tags.join(labels)]
+        yield cells

@@ -1,0 +1,330 @@
+"""JSON Lines: one object a line, ``{"text" | "features", "labels", optional "id" and "date"}``, in UTF-8.
+
+``text`` is a string. ``features`` is an object name -> number, or an array of numbers; one of the three forms runs
+through the whole file. ``labels`` is an array of strings, empty where a row has none. ``date`` is ISO 8601, or null.
+Blank lines are skipped; fields with other names are not read. A label that stands twice in one row is an error
+unless ``repeated_labels="merge"``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from streamlabel.data._bytes import replacing
+from streamlabel.data.records import (
+    MAX_DENSE_CELLS,
+    MAX_LINE_BYTES,
+    LabelLists,
+    Source,
+    check_rows,
+    format_date,
+    open_source,
+    parse_date,
+    parse_json,
+    read_lines,
+    rows_of_names,
+    source_name,
+)
+from streamlabel.exceptions import DataError
+from streamlabel.results import CSR, Dataset, TextDataset
+
+__all__ = ["read_jsonl", "write_jsonl"]
+
+
+def read_jsonl(
+    path: Source,
+    *,
+    text_field: str | None = "text",
+    features_field: str | None = "features",
+    labels_field: str = "labels",
+    id_field: str = "id",
+    date_field: str = "date",
+    label_names: Sequence[str] | None = None,
+    feature_names: Sequence[str] | None = None,
+    repeated_labels: str = "error",
+    dtype: Any = np.float64,
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> TextDataset | Dataset:
+    """Read a JSON Lines file: a `TextDataset` where rows have a text, a `Dataset` where they have features.
+
+    Parameters
+    ----------
+    path : a path, "-" for standard input, or an open binary file
+    text_field, features_field : names of the two fields; None to leave that one unread where rows have both
+    labels_field, id_field, date_field : names of the other fields. All rows have an id, or none has; a row without
+        a date, among rows that have one, gets NaT
+    label_names : columns of Y, in this order; other labels are an error. None: order of first appearance
+    feature_names : columns of X, likewise (for features given by name)
+    repeated_labels : "error", or "merge" to count a label that stands twice in one row once
+    dtype : float64 or float32, for X
+    max_line_bytes : a longer line is an error
+
+    Raises
+    ------
+    DataError
+        With file and line, at the first row that cannot be used. Nothing is dropped.
+    """
+    source = source_name(path)
+    rows = _Rows(source, text_field, features_field, labels_field, id_field, date_field)
+    with open_source(path) as handle:
+        for line_number, line in enumerate(read_lines(handle, source, max_line_bytes), start=1):
+            if line.strip():
+                rows.add(line, line_number)
+    Y, names = rows.labels.matrix(row_error=rows.error, label_names=label_names, repeated_labels=repeated_labels)
+    common: dict[str, Any] = dict(zip(("row_ids", "row_dates"), rows.ids_and_dates(), strict=True), source=source)
+    if rows.form == "text":
+        return TextDataset(texts=rows.texts, Y=Y, label_names=names, **common)
+    X, columns = rows.features.matrix(rows, feature_names, np.dtype(dtype))
+    return Dataset(X=X, Y=Y, label_names=names, feature_names=columns, **common)
+
+
+class _Rows:
+    """The rows read so far, field by field."""
+
+    def __init__(
+        self, source: str, text_field: str | None, features_field: str | None, labels: str, id_: str, date: str
+    ) -> None:
+        self.source = source
+        self.text_field, self.features_field = text_field, features_field
+        self.labels_field, self.id_field, self.date_field = labels, id_, date
+        self.form = ""  # text, numbers by name, list of numbers
+        self.texts: list[str] = []
+        self.features = _Features()
+        self.labels = LabelLists()
+        self.ids: list[str | None] = []
+        self.dates: list[np.datetime64] = []
+        self.any_date = False
+        self.lines: list[int] = []
+
+    def error(self, problem: str, row: int) -> DataError:
+        return DataError(problem, source=self.source, line=self.lines[row])
+
+    def add(self, line: str, line_number: int) -> None:
+        try:
+            record = parse_json(line)
+            if not isinstance(record, dict):
+                raise ValueError(f"is {_kind(record)}; each line must be an object {{...}}")
+            self._add_content(record)
+            self.labels.add(self._labels_of(record))
+            self.ids.append(self._id_of(record))
+            self.dates.append(self._date_of(record))
+        except ValueError as error:
+            raise DataError(str(error), source=self.source, line=line_number) from None
+        self.lines.append(line_number)
+
+    def _add_content(self, record: dict[str, Any]) -> None:
+        fields = [name for name in (self.text_field, self.features_field) if name is not None and name in record]
+        if len(fields) != 1:
+            raise ValueError(self._no_single_content(record, fields))
+        value = record[fields[0]]
+        if fields[0] == self.text_field:
+            form = "text"
+            self.texts.append(_string(value, fields[0]))
+        elif isinstance(value, dict | list):
+            form = "numbers by name" if isinstance(value, dict) else "a list of numbers"
+            self.features.add(value)
+        else:
+            raise ValueError(f"{fields[0]!r} is {_kind(value)}; use an object name -> number or a list of numbers")
+        self.form = self.form or form
+        if form != self.form:
+            raise ValueError(f"has {form} where the rows before have {self.form}; one form must run through the file")
+
+    def _no_single_content(self, record: dict[str, Any], fields: list[str]) -> str:
+        if fields:
+            return f"has both {fields[0]!r} and {fields[1]!r}; pass text_field=None or features_field=None to choose"
+        wanted = " or ".join(repr(name) for name in (self.text_field, self.features_field) if name is not None)
+        return f"no field {wanted}; the fields are {_listing(record)}"
+
+    def _labels_of(self, record: dict[str, Any]) -> list[str]:
+        if self.labels_field not in record:
+            raise ValueError(f"no field {self.labels_field!r}; the fields are {_listing(record)} ([] means no label)")
+        labels = record[self.labels_field]
+        if not isinstance(labels, list):
+            raise ValueError(f"{self.labels_field!r} is {_kind(labels)}; it must be a list of strings")
+        for label in labels:
+            if not isinstance(label, str):
+                raise ValueError(f"{self.labels_field!r} holds {_kind(label)}; it must be a list of strings")
+        return labels
+
+    def _id_of(self, record: dict[str, Any]) -> str | None:
+        if self.id_field not in record:
+            id_ = None
+        elif isinstance(value := record[self.id_field], int) and not isinstance(value, bool):
+            id_ = str(value)
+        else:
+            id_ = _string(value, self.id_field)
+        if self.ids and (id_ is None) != (self.ids[0] is None):
+            state = "no" if id_ is None else "a"
+            raise ValueError(
+                f"has {state} field {self.id_field!r}, unlike the rows before; give all rows an id, or none"
+            )
+        return id_
+
+    def _date_of(self, record: dict[str, Any]) -> np.datetime64:
+        self.any_date |= self.date_field in record
+        value = record.get(self.date_field)
+        return parse_date("" if value is None else _string(value, self.date_field))
+
+    def ids_and_dates(self) -> tuple[tuple[str, ...] | None, NDArray[np.datetime64] | None]:
+        check_rows(len(self.lines), self.source)
+        ids = None if self.ids[0] is None else tuple(str(id_) for id_ in self.ids)
+        return ids, np.array(self.dates, dtype="datetime64[D]") if self.any_date else None
+
+
+class _Features:
+    """Features row by row: CSR parts, and the column of each name (or the common length of the lists)."""
+
+    def __init__(self) -> None:
+        self.column_of: dict[str, int] = {}
+        self.width: int | None = None
+        self.columns: list[NDArray[np.int64]] = []
+        self.values: list[NDArray[np.float64]] = []
+
+    def add(self, features: dict[str, Any] | list[Any]) -> None:
+        numbers = list(features.values()) if isinstance(features, dict) else features
+        values = _finite_numbers(numbers)
+        if isinstance(features, dict):
+            codes = [self.column_of.setdefault(name, len(self.column_of)) for name in features]
+            columns = np.array(codes, dtype=np.int64)
+        else:
+            self.width = len(features) if self.width is None else self.width
+            if len(features) != self.width:
+                raise ValueError(f"has {len(features)} features where the rows before have {self.width}")
+            columns = np.arange(self.width)
+        kept = values != 0
+        self.columns.append(columns[kept])
+        self.values.append(values[kept])
+
+    def matrix(
+        self, rows: _Rows, feature_names: Sequence[str] | None, dtype: np.dtype[Any]
+    ) -> tuple[CSR, tuple[str, ...] | None]:
+        """(X, feature_names)."""
+        columns, names = np.concatenate(self.columns), self._names(rows, feature_names)
+        if self.width is None and feature_names is not None:
+            columns = self._given_columns(rows, names or ())[columns]
+        with np.errstate(over="ignore"):
+            values = np.concatenate(self.values).astype(dtype)
+        indptr = np.cumsum([0, *map(len, self.columns)])
+        if not np.isfinite(values).all():
+            row = int(np.searchsorted(indptr, np.argmin(np.isfinite(values)), side="right")) - 1
+            raise rows.error(f"a number does not fit in {dtype}; use dtype float64", row)
+        width = len(names) if names is not None else self.width or 0
+        X = sparse.csr_array((values, columns, indptr), shape=(len(self.columns), width))
+        X.sort_indices()
+        return X, names
+
+    def _names(self, rows: _Rows, feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
+        if feature_names is None:
+            return tuple(self.column_of) if self.width is None else None
+        names = tuple(map(str, feature_names))
+        if len(set(names)) != len(names):
+            raise DataError("feature_names holds a name twice; names must differ")
+        if self.width is not None and len(names) != self.width:
+            raise DataError(f"{len(names)} feature_names for rows of {self.width} features", source=rows.source)
+        return names
+
+    def _given_columns(self, rows: _Rows, names: tuple[str, ...]) -> NDArray[np.int64]:
+        position = {name: j for j, name in enumerate(names)}
+        for name in self.column_of:
+            if name not in position:
+                problem = f"feature {name!r} is not among the {len(names)} feature_names; add it, or leave them out"
+                raise DataError(problem, source=rows.source)
+        return np.array([position[name] for name in self.column_of], dtype=np.int64)
+
+
+def _finite_numbers(numbers: list[Any]) -> NDArray[np.float64]:
+    for kind in set(map(type, numbers)) - {int, float}:
+        example = next(number for number in numbers if type(number) is kind)
+        raise ValueError(f"the features hold {_kind(example)}; they must be numbers")
+    try:
+        values = np.array(numbers, dtype=np.float64)
+    except OverflowError:
+        values = np.array([np.inf])
+    if not np.isfinite(values).all():
+        raise ValueError("a feature is too large for a float64; rescale it")
+    return values
+
+
+def _string(value: Any, field: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{field!r} is {_kind(value)}; it must be a string")
+    return value
+
+
+def _kind(value: Any) -> str:
+    kinds = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def _listing(record: dict[str, Any]) -> str:
+    names = ", ".join(repr(name[:40]) for name in list(record)[:20])
+    return (names or "none") + (", ..." if len(record) > 20 else "")
+
+
+def write_jsonl(
+    dataset: TextDataset | Dataset,
+    path: str | os.PathLike[str],
+    *,
+    text_field: str = "text",
+    features_field: str = "features",
+    labels_field: str = "labels",
+    id_field: str = "id",
+    date_field: str = "date",
+) -> None:
+    """Write a data set as JSON Lines; the file appears whole or not at all.
+
+    Features go by name where the set has feature names (zeros are left out), else as lists of all numbers. The
+    format has no place for the order of columns, nor for labels and features that no row has: pass ``label_names``
+    and ``feature_names`` to `read_jsonl` to get the same matrices back, exactly.
+    """
+    contents = _contents(dataset)
+    with replacing(path) as handle:
+        for row, (content, labels) in enumerate(
+            zip(contents, rows_of_names(dataset.Y, dataset.label_names), strict=True)
+        ):
+            record: dict[str, Any] = {}
+            if dataset.row_ids is not None:
+                record[id_field] = dataset.row_ids[row]
+            if dataset.row_dates is not None:
+                record[date_field] = format_date(dataset.row_dates[row])
+            record[text_field if isinstance(dataset, TextDataset) else features_field] = content
+            record[labels_field] = labels
+            handle.write(_encode(record, path, row))
+
+
+def _contents(dataset: TextDataset | Dataset) -> Iterator[str | dict[str, float] | list[float]]:
+    """What goes into the text or the features field, row by row."""
+    if isinstance(dataset, TextDataset):
+        return iter(dataset.texts)
+    if dataset.feature_names is None and dataset.n_rows * dataset.n_features > MAX_DENSE_CELLS:
+        raise DataError(
+            f"{dataset.n_rows} rows of {dataset.n_features} features without names would be written as lists of all "
+            "numbers; give the set feature_names, or write it as XC text or npz"
+        )
+    return _feature_rows(dataset.X, dataset.feature_names)
+
+
+def _feature_rows(X: CSR, names: tuple[str, ...] | None) -> Iterator[dict[str, float] | list[float]]:
+    for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        columns, values = X.indices[begin:end].tolist(), X.data[begin:end].tolist()
+        if names is not None:
+            yield {names[j]: value for j, value in zip(columns, values, strict=True)}
+        else:
+            dense = [0.0] * X.shape[1]
+            for j, value in zip(columns, values, strict=True):
+                dense[j] = value
+            yield dense
+
+
+def _encode(record: dict[str, Any], path: str | os.PathLike[str], row: int) -> bytes:
+    try:
+        return (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    except (ValueError, TypeError) as error:
+        raise DataError(f"row {row + 1} cannot be written as JSON: {error}", source=path) from None

@@ -1,0 +1,334 @@
+"""Parquet with a list column of labels, and a text column or a list column of numbers. Needs the extra ``arrow``.
+
+`write_parquet` keeps the order of the label names (and the feature names) in the file's metadata under
+``streamlabel``, so that a written set comes back exactly, with the labels that no row has.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from streamlabel.data._bytes import replacing
+from streamlabel.data._limits import available_memory
+from streamlabel.data.records import (
+    MAX_DENSE_CELLS,
+    check_file,
+    check_rows,
+    label_matrix,
+    parse_date,
+    parse_json,
+)
+from streamlabel.exceptions import DataError, MissingExtraError
+from streamlabel.results import CSR, Dataset, TextDataset
+
+__all__ = ["read_parquet", "write_parquet"]
+
+_METADATA_KEY = b"streamlabel"
+_BATCH_ROWS = 4_096
+
+
+def _import_arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtraError("pyarrow", "arrow", "Parquet") from None
+    return pyarrow, pyarrow.parquet
+
+
+def read_parquet(
+    path: str | os.PathLike[str],
+    *,
+    text_column: str | None = None,
+    features_column: str | None = None,
+    labels_column: str = "labels",
+    id_column: str | None = None,
+    date_column: str | None = None,
+    label_names: Sequence[str] | None = None,
+    repeated_labels: str = "error",
+    max_bytes: int | None = None,
+) -> TextDataset | Dataset:
+    """Read a Parquet file: a `TextDataset` from a text column, a `Dataset` from a feature column.
+
+    Parameters
+    ----------
+    text_column, features_column : the column with the texts, or the one with the features (lists of numbers, all of
+        one length). Neither given: ``text`` or ``features``, whichever the file has
+    labels_column : a list column of strings; an empty list means no label, null is an error
+    id_column, date_column : columns with row ids (strings or integers) and dates (dates, timestamps or ISO strings;
+        null is NaT). None: the columns ``id`` and ``date`` where the file has them
+    label_names : columns of Y, in this order; other labels are an error. None: the order kept in the file's
+        metadata, then order of first appearance
+    repeated_labels : "error", or "merge" to count a label that stands twice in one row once
+    max_bytes : an error when the columns take more than this in memory; None: half of the memory that is free
+
+    Raises
+    ------
+    DataError
+        With file and row (counted from 1). Nothing is dropped.
+    """
+    file = _File(path)
+    content, has_text = _content_column(file, text_column, features_column)
+    ids = file.optional_column(id_column, "id")
+    dates = file.optional_column(date_column, "date")
+    table = file.read([name for name in (content, labels_column, ids, dates) if name is not None], max_bytes)
+    check_rows(table.num_rows, file.source)
+    kept = file.kept_names()
+    codes, indptr, found = _label_codes(file, table, labels_column)
+    Y, names = label_matrix(
+        codes,
+        indptr,
+        found,
+        row_error=file.row_error,
+        label_names=label_names,
+        first_names=kept.get("label_names", ()),
+        repeated_labels=repeated_labels,
+    )
+    common: dict[str, Any] = {
+        "row_ids": None if ids is None else _ids(file, table, ids),
+        "row_dates": None if dates is None else _dates(file, table, dates),
+        "source": file.source,
+    }
+    if has_text:
+        return TextDataset(texts=_strings(file, table, content), Y=Y, label_names=names, **common)
+    X = _feature_matrix(file, table, content)
+    feature_names = kept.get("feature_names")
+    if feature_names is not None and len(feature_names) != X.shape[1]:
+        raise DataError(f"keeps {len(feature_names)} feature names for {X.shape[1]} features", source=file.source)
+    return Dataset(X=X, Y=Y, label_names=names, feature_names=feature_names, **common)
+
+
+class _File:
+    """An open Parquet file: its columns, and every failure of the library as a DataError."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.arrow, parquet = _import_arrow()
+        self.source = os.fspath(path)
+        self.failures = (self.arrow.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, MemoryError)
+        check_file(path)
+        try:
+            self._file = parquet.ParquetFile(self.source, page_checksum_verification=True)
+            self.names: list[str] = list(self._file.schema_arrow.names)
+            self._metadata: dict[bytes, bytes] = self._file.schema_arrow.metadata or {}
+        except self.failures as error:
+            raise self.damaged(error) from None
+
+    def damaged(self, error: BaseException) -> DataError:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        return DataError(f"not a whole Parquet file ({reason}); fetch or write it again", source=self.source)
+
+    def row_error(self, problem: str, row: int) -> DataError:
+        return DataError(f"row {row + 1}: {problem}", source=self.source)
+
+    def check_column(self, name: str) -> str:
+        if self.names.count(name) != 1:
+            shown = ", ".join(repr(column[:40]) for column in self.names[:30]) or "none"
+            count = "no" if name not in self.names else "more than one"
+            raise DataError(f"{count} column {name!r}; the columns are {shown}", source=self.source)
+        return name
+
+    def optional_column(self, name: str | None, usual: str) -> str | None:
+        return None if name is None and usual not in self.names else self.check_column(name or usual)
+
+    def read(self, columns: list[str], max_bytes: int | None) -> Any:
+        """These columns as a table, checked for consistency; batch by batch, so that max_bytes bounds the memory."""
+        for name in columns:
+            self.check_column(name)
+        max_bytes = available_memory() // 2 if max_bytes is None else max_bytes
+        batches, size = [], 0
+        try:
+            for batch in self._file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
+                batch.validate(full=True)
+                batches.append(batch)
+                size += batch.nbytes
+                if size > max_bytes:
+                    problem = f"the columns take over {max_bytes} bytes in memory; raise max_bytes if that is right"
+                    raise DataError(problem, source=self.source)
+            schema = self.arrow.schema([self._file.schema_arrow.field(name) for name in columns])
+            table = self.arrow.Table.from_batches([batch.select(columns) for batch in batches], schema)
+        except DataError:
+            raise
+        except self.failures as error:
+            raise self.damaged(error) from None
+        if table.num_rows != self._file.metadata.num_rows:
+            problem = f"{table.num_rows} rows where its footer says {self._file.metadata.num_rows}; fetch it again"
+            raise DataError(problem, source=self.source)
+        return table
+
+    def kept_names(self) -> dict[str, tuple[str, ...]]:
+        """Label names and feature names that `write_parquet` put into the metadata."""
+        if _METADATA_KEY not in self._metadata:
+            return {}
+        try:
+            kept = parse_json(self._metadata[_METADATA_KEY].decode())
+            names = {key: tuple(kept[key]) for key in ("label_names", "feature_names") if kept.get(key) is not None}
+        except (ValueError, TypeError, AttributeError) as error:
+            raise DataError(f"damaged metadata 'streamlabel' ({error}); write it again", source=self.source) from None
+        for key, values in names.items():
+            if not all(isinstance(value, str) for value in values) or len(set(values)) != len(values):
+                raise DataError(f"damaged metadata 'streamlabel' ({key}); write it again", source=self.source)
+        return names
+
+
+def _content_column(file: _File, text_column: str | None, features_column: str | None) -> tuple[str, bool]:
+    """The column with the texts or the features, and whether it is texts."""
+    if text_column is not None and features_column is not None:
+        raise DataError("give text_column or features_column, not both")
+    if features_column is not None:
+        return file.check_column(features_column), False
+    if text_column is None and "text" not in file.names and "features" in file.names:
+        return file.check_column("features"), False
+    return file.check_column(text_column or "text"), True
+
+
+def _chunks(file: _File, table: Any, name: str) -> Iterator[Any]:
+    """The column's parts; a null is an error."""
+    row = 0
+    for chunk in table[name].chunks:
+        if chunk.null_count:
+            first = int(np.argmax(chunk.is_null().to_numpy(zero_copy_only=False)))
+            raise file.row_error(f"column {name!r} is null; fill it in, or leave the row out", row + first)
+        yield chunk
+        row += len(chunk)
+
+
+def _lists(file: _File, table: Any, name: str) -> tuple[NDArray[np.int64], Any]:
+    """A list column as (indptr, values as one chunked array); a null in a list is an error."""
+    types, kind = file.arrow.types, table[name].type
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        raise DataError(f"column {name!r} is of type {kind}; it must hold lists", source=file.source)
+    lengths, parts = [np.zeros(1, dtype=np.int64)], []
+    for chunk in _chunks(file, table, name):
+        lengths.append(chunk.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64))
+        parts.append(chunk.flatten())
+    indptr = np.cumsum(np.concatenate(lengths))
+    values = file.arrow.chunked_array(parts, type=kind.value_type)
+    if values.null_count:
+        first = int(np.argmax(values.is_null().to_numpy()))
+        row = int(np.searchsorted(indptr, first, side="right")) - 1
+        raise file.row_error(f"a list in column {name!r} contains null; remove it", row)
+    return indptr, values
+
+
+def _is_text(arrow: Any, kind: Any) -> bool:
+    types = arrow.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _label_codes(file: _File, table: Any, name: str) -> tuple[NDArray[np.integer], NDArray[np.int64], list[str]]:
+    """(codes, indptr, names) as `label_matrix` wants them, by Arrow's dictionary encoding."""
+    indptr, values = _lists(file, table, name)
+    if not _is_text(file.arrow, values.type):
+        raise DataError(f"column {name!r} holds lists of {values.type}; labels must be strings", source=file.source)
+    if file.arrow.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if not len(values):
+        return np.zeros(0, dtype=np.int64), indptr, []
+    encoded = values.dictionary_encode().unify_dictionaries()
+    codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks])
+    return codes, indptr, encoded.chunk(0).dictionary.to_pylist()
+
+
+def _strings(file: _File, table: Any, name: str) -> list[str]:
+    if not _is_text(file.arrow, table[name].type):
+        raise DataError(f"column {name!r} is of type {table[name].type}; it must hold strings", source=file.source)
+    return [text for chunk in _chunks(file, table, name) for text in chunk.to_pylist()]
+
+
+def _ids(file: _File, table: Any, name: str) -> tuple[str, ...]:
+    if file.arrow.types.is_integer(table[name].type):
+        return tuple(str(id_) for chunk in _chunks(file, table, name) for id_ in chunk.to_pylist())
+    return tuple(_strings(file, table, name))
+
+
+def _dates(file: _File, table: Any, name: str) -> NDArray[np.datetime64]:
+    column, types = table[name], file.arrow.types
+    if _is_text(file.arrow, column.type):
+        days = [_date_of_text(file, row, text) for row, text in enumerate(column.to_pylist())]
+        return np.array(days, dtype="datetime64[D]")
+    if not (types.is_date(column.type) or types.is_timestamp(column.type)):
+        raise DataError(f"column {name!r} is of type {column.type}; it must hold dates", source=file.source)
+    try:
+        return np.asarray(column.cast(file.arrow.date32()).to_numpy(), dtype="datetime64[D]")
+    except file.failures as error:
+        raise DataError(f"column {name!r} holds a date out of range ({error})", source=file.source) from None
+
+
+def _date_of_text(file: _File, row: int, text: str | None) -> np.datetime64:
+    try:
+        return parse_date(text or "")
+    except ValueError as error:
+        raise file.row_error(str(error), row) from None
+
+
+def _feature_matrix(file: _File, table: Any, name: str) -> CSR:
+    indptr, values = _lists(file, table, name)
+    types = file.arrow.types
+    if not (types.is_floating(values.type) or types.is_integer(values.type)):
+        raise DataError(f"column {name!r} holds lists of {values.type}; features must be numbers", source=file.source)
+    lengths = np.diff(indptr)
+    if (lengths != lengths[0]).any():
+        row = int(np.argmax(lengths != lengths[0]))
+        raise file.row_error(f"{lengths[row]} features where the rows before have {lengths[0]}", row)
+    single = types.is_float32(values.type) or types.is_float16(values.type)
+    numbers = values.to_numpy().astype(np.float32 if single else np.float64)
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers))) // int(lengths[0])
+        raise file.row_error("a feature is NaN or infinite; remove or impute it", row)
+    return sparse.csr_array(numbers.reshape(len(lengths), int(lengths[0])))
+
+
+def write_parquet(
+    dataset: TextDataset | Dataset,
+    path: str | os.PathLike[str],
+    *,
+    text_column: str = "text",
+    features_column: str = "features",
+    labels_column: str = "labels",
+    id_column: str = "id",
+    date_column: str = "date",
+) -> None:
+    """Write a data set as Parquet; the file appears whole or not at all. Features are written as dense lists."""
+    arrow, parquet = _import_arrow()
+    columns: dict[str, Any] = {}
+    kept: dict[str, Any] = {"label_names": dataset.label_names}
+    try:
+        if dataset.row_ids is not None:
+            columns[id_column] = arrow.array(dataset.row_ids, arrow.large_string())
+        if dataset.row_dates is not None:
+            columns[date_column] = arrow.array(dataset.row_dates.astype("datetime64[D]"), arrow.date32())
+        if isinstance(dataset, TextDataset):
+            columns[text_column] = arrow.array(dataset.texts, arrow.large_string())
+        else:
+            columns[features_column] = _feature_lists(arrow, dataset.X)
+            kept["feature_names"] = dataset.feature_names
+        columns[labels_column] = _label_lists(arrow, dataset.Y, dataset.label_names)
+        metadata = json.dumps(kept, ensure_ascii=False).encode()
+    except (arrow.ArrowException, ValueError, TypeError) as error:
+        raise DataError(f"cannot be written as Parquet: {error}", source=path) from None
+    table = arrow.table(columns).replace_schema_metadata({_METADATA_KEY: metadata})
+    with replacing(path) as handle:
+        parquet.write_table(table, handle, write_page_checksum=True)
+
+
+def _label_lists(arrow: Any, Y: CSR, label_names: Sequence[str]) -> Any:
+    codes, names = arrow.array(Y.indices, arrow.int32()), arrow.array(label_names, arrow.string())
+    values = arrow.DictionaryArray.from_arrays(codes, names).cast(arrow.string())
+    return arrow.ListArray.from_arrays(arrow.array(Y.indptr, arrow.int32()), values)
+
+
+def _feature_lists(arrow: Any, X: CSR) -> Any:
+    n_rows, width = X.shape
+    if n_rows * width > MAX_DENSE_CELLS:
+        raise DataError(f"{n_rows} rows of {width} features are too many for dense lists; write XC text or npz")
+    offsets = arrow.array(np.arange(n_rows + 1) * width, arrow.int32())
+    return arrow.ListArray.from_arrays(offsets, arrow.array(X.toarray().ravel()))

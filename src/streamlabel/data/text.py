@@ -1,0 +1,256 @@
+"""Texts to numbers: tf-idf through scikit-learn, with a vocabulary that is saved as JSON.
+
+A `TextVectorizer` is fitted once, on the texts of the past; texts that come later are transformed with the same
+vocabulary. The saved form is one JSON document: a format number, the parameters, the terms in column order, the idf
+weights. Reading it back gives transforms that are the same to the last bit, and runs no code from the file: that is
+why parameters are plain values only, and why there is no ``token_pattern`` (a hostile one can hang the matcher).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from streamlabel._validation import canonical_csr
+from streamlabel.data._bytes import read_bytes, replacing
+from streamlabel.data.records import parse_json
+from streamlabel.exceptions import DataError
+from streamlabel.results import CSR, Dataset, TextDataset
+
+__all__ = ["TextVectorizer", "vectorise"]
+
+FORMAT = 1
+KIND = "streamlabel text vectorizer"
+
+
+class TextVectorizer(TransformerMixin, BaseEstimator):
+    """tf-idf weights of words, each row of length 1. A scikit-learn transformer; every parameter is a plain value.
+
+    Parameters
+    ----------
+    analyzer : "word", or "char_wb" for character n-grams inside words
+    ngram_range : (shortest, longest), 1 to 10
+    min_df, max_df : leave out terms in fewer (more) texts than this: a count (int) or a share of the texts (float)
+    max_features : keep this many most frequent terms; None keeps all
+    sublinear_tf : 1 + log(count) in place of the count, so that a word said ten times does not weigh ten times
+    lowercase, strip_accents : fold case; fold accents with "unicode" or "ascii", or None
+    stop_words : None, "english", or a list of words to leave out
+    dtype : "float32" or "float64"
+
+    Attributes
+    ----------
+    terms_ : tuple of str, the term of each column
+    idf_ : (n_terms,) inverse document frequency weights
+    """
+
+    def __init__(
+        self,
+        *,
+        analyzer: str = "word",
+        ngram_range: tuple[int, int] = (1, 1),
+        min_df: int | float = 2,
+        max_df: int | float = 1.0,
+        max_features: int | None = 100_000,
+        sublinear_tf: bool = True,
+        lowercase: bool = True,
+        strip_accents: str | None = "unicode",
+        stop_words: str | Sequence[str] | None = None,
+        dtype: str = "float32",
+    ) -> None:
+        self.analyzer = analyzer
+        self.ngram_range = ngram_range
+        self.min_df = min_df
+        self.max_df = max_df
+        self.max_features = max_features
+        self.sublinear_tf = sublinear_tf
+        self.lowercase = lowercase
+        self.strip_accents = strip_accents
+        self.stop_words = stop_words
+        self.dtype = dtype
+
+    def fit(self, texts: Iterable[str], y: Any = None) -> Self:
+        """Learn vocabulary and idf weights. ``y`` is not used."""
+        self.fit_transform(texts)
+        return self
+
+    def fit_transform(self, texts: Iterable[str], y: Any = None) -> CSR:
+        """Learn vocabulary and idf weights; X of these texts, (n_texts, n_terms)."""
+        inner = self._make_inner()
+        checked = _check_texts(texts)
+        if not checked:
+            raise DataError("there are no texts to learn a vocabulary from")
+        try:
+            X = inner.fit_transform(checked)
+        except ValueError as error:
+            problem = f"no vocabulary can be learnt from these {len(checked)} texts ({error})"
+            raise DataError(f"{problem}; lower min_df, raise max_df or leave out stop_words") from None
+        self._adopt(inner)
+        return canonical_csr(X)
+
+    def transform(self, texts: Iterable[str]) -> CSR:
+        """X of these texts, (n_texts, n_terms); terms outside the vocabulary count nothing."""
+        self._check_fitted()
+        return canonical_csr(self._inner.transform(_check_texts(texts)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The terms, as scikit-learn wants them."""
+        self._check_fitted()
+        return np.array(self.terms_, dtype=object)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters, vocabulary and idf weights as one JSON document; whole or not at all."""
+        self._check_fitted()
+        document = {
+            "kind": KIND,
+            "format": FORMAT,
+            "parameters": _check_parameters(self.get_params(deep=False)),
+            "terms": self.terms_,
+            "idf": self.idf_.tolist(),
+        }
+        try:
+            content = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+        except ValueError as error:
+            raise DataError(f"the vocabulary cannot be written: {error}", source=path) from None
+        with replacing(path) as handle:
+            handle.write(content)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote. Everything is checked; transforms are the same to the last bit."""
+        content = read_bytes(path, what="the vocabulary")
+        try:
+            parameters, terms, idf = _check_document(parse_json(content.decode()))
+        except ValueError as error:
+            problem = getattr(error, "problem", str(error))
+            raise DataError(f"not a saved text vectorizer: {problem}; save it again", source=path) from None
+        vectorizer = cls(**parameters)
+        inner = vectorizer._make_inner(vocabulary=terms)
+        inner.idf_ = np.array(idf, dtype=parameters["dtype"])
+        vectorizer._adopt(inner)
+        return vectorizer
+
+    def _make_inner(self, vocabulary: list[str] | None = None) -> TfidfVectorizer:
+        return TfidfVectorizer(vocabulary=vocabulary, **_inner_parameters(self.get_params(deep=False)))
+
+    def _adopt(self, inner: TfidfVectorizer) -> None:
+        self._inner = inner
+        self.terms_: tuple[str, ...] = tuple(str(term) for term in inner.get_feature_names_out())
+        self.idf_: np.ndarray = inner.idf_
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "terms_"):
+            raise NotFittedError("this TextVectorizer has no vocabulary yet; call fit or load first")
+
+
+def vectorise(dataset: TextDataset, vectorizer: TextVectorizer | None = None) -> Dataset:
+    """The data set with tf-idf features.
+
+    A fitted vectorizer is used as it is, so that training and test rows share columns; one that is not fitted yet
+    is fitted on these texts. None: `TextVectorizer` with its defaults.
+    """
+    vectorizer = TextVectorizer() if vectorizer is None else vectorizer
+    convert = vectorizer.transform if hasattr(vectorizer, "terms_") else vectorizer.fit_transform
+    return Dataset(
+        X=convert(dataset.texts),
+        Y=dataset.Y,
+        label_names=dataset.label_names,
+        feature_names=vectorizer.terms_,
+        row_ids=dataset.row_ids,
+        row_dates=dataset.row_dates,
+        source=dataset.source,
+    )
+
+
+def _check_texts(texts: Iterable[str]) -> list[str]:
+    if isinstance(texts, str | bytes):
+        raise DataError("one text was given; give a list of texts")
+    checked = list(texts)
+    for position, text in enumerate(checked):
+        if not isinstance(text, str):
+            raise DataError(f"text {position} is of type {type(text).__name__}; texts must be strings")
+    return checked
+
+
+def _inner_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters as scikit-learn's vectorizer takes them."""
+    checked = _check_parameters(parameters)
+    return {**checked, "ngram_range": tuple(checked["ngram_range"]), "dtype": np.dtype(checked["dtype"]).type}
+
+
+def _check_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters in JSON form, or a DataError that names the one that is wrong."""
+    checked = dict(parameters)
+    if isinstance(checked["ngram_range"], tuple):
+        checked["ngram_range"] = list(checked["ngram_range"])
+    if not isinstance(checked["stop_words"], str | None) and isinstance(checked["stop_words"], Sequence):
+        checked["stop_words"] = list(checked["stop_words"])
+    for name, value in checked.items():
+        is_right, wanted = _RULES[name]
+        if not is_right(value):
+            note = "; functions cannot be saved as JSON" if callable(value) else ""
+            raise DataError(f"{name} is {str(value)[:60]!r}; it must be {wanted}{note}")
+    return checked
+
+
+def _is_int(value: Any, low: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= low
+
+
+def _is_count_or_share(value: Any) -> bool:
+    return _is_int(value, 1) or (isinstance(value, float) and 0.0 <= value <= 1.0)
+
+
+def _is_ngram_range(value: Any) -> bool:
+    return (
+        isinstance(value, list) and len(value) == 2 and all(_is_int(n, 1) for n in value) and value[0] <= value[1] <= 10
+    )
+
+
+def _is_string_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
+_FLAG = (lambda value: isinstance(value, bool), "true or false")
+_RULES: dict[str, tuple[Any, str]] = {
+    "analyzer": (lambda value: value in ("word", "char_wb"), "'word' or 'char_wb'"),
+    "ngram_range": (_is_ngram_range, "(shortest, longest), whole numbers from 1 to 10"),
+    "min_df": (_is_count_or_share, "a count (int, from 1) or a share (float, 0 to 1)"),
+    "max_df": (_is_count_or_share, "a count (int, from 1) or a share (float, 0 to 1)"),
+    "max_features": (lambda value: value is None or _is_int(value, 1), "None or a whole number from 1"),
+    "sublinear_tf": _FLAG,
+    "lowercase": _FLAG,
+    "strip_accents": (lambda value: value in (None, "unicode", "ascii"), "None, 'unicode' or 'ascii'"),
+    "stop_words": (lambda value: value in (None, "english") or _is_string_list(value), "None, 'english' or a list"),
+    "dtype": (lambda value: value in ("float32", "float64"), "'float32' or 'float64'"),
+}
+
+
+def _check_document(document: Any) -> tuple[dict[str, Any], list[str], list[float]]:
+    """(parameters, terms, idf) of a saved document; ValueError says what is wrong with it."""
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise ValueError("it is another document")
+    if document.get("format") != FORMAT or document["format"] is True:
+        raise ValueError(f"its format is {str(document.get('format'))[:20]!r}; this version reads format {FORMAT}")
+    if set(document) != {"kind", "format", "parameters", "terms", "idf"}:
+        raise ValueError("its fields are not those of this format")
+    parameters, terms, idf = document["parameters"], document["terms"], document["idf"]
+    if not isinstance(parameters, dict) or set(parameters) != set(_RULES):
+        raise ValueError("its parameters are not those of this format")
+    parameters = _check_parameters(parameters)
+    if not _is_string_list(terms) or not terms or not all(terms) or len(set(terms)) != len(terms):
+        raise ValueError("its terms are not different strings")
+    if not isinstance(idf, list) or len(idf) != len(terms) or not all(map(_is_weight, idf)):
+        raise ValueError("its idf weights are not one positive number a term")
+    return {**parameters, "ngram_range": tuple(parameters["ngram_range"])}, terms, idf
+
+
+def _is_weight(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value) and 0.0 < value < 1e6
