@@ -1,0 +1,203 @@
+"""What every command shares: lazy groups, exit codes, one message an error, data out, progress on a terminal."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from streamlabel.exceptions import ConflictError, NotFoundError, StreamlabelError
+
+__all__ = [
+    "ExitCode",
+    "LazyCommand",
+    "StreamlabelGroup",
+    "exit_code",
+    "format_table",
+    "json_option",
+    "note",
+    "progress_bar",
+    "write",
+]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class ExitCode(IntEnum):
+    OK = 0
+    FAILURE = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    CONFLICT = 4
+    INTERRUPTED = 130
+
+
+def exit_code(error: BaseException) -> ExitCode:
+    """The exit code that stands for this error."""
+    if isinstance(error, (NotFoundError, FileNotFoundError)):
+        return ExitCode.NOT_FOUND
+    if isinstance(error, ConflictError):
+        return ExitCode.CONFLICT
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return ExitCode.INTERRUPTED
+    if isinstance(error, click.UsageError):
+        return ExitCode.USAGE
+    return ExitCode.FAILURE
+
+
+@dataclass(frozen=True)
+class LazyCommand:
+    """A command that is imported when it is called: ``module:attribute``, and its line in the list of commands."""
+
+    target: str
+    summary: str
+
+    def load(self) -> click.Command:
+        module, _, attribute = self.target.partition(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+
+class StreamlabelGroup(click.Group):
+    """A group that imports its commands late and turns errors into one message and an exit code.
+
+    Only the outermost group is run as a program; inner groups may be of this class for their lazy commands.
+    """
+
+    def __init__(self, *args: Any, lazy: Mapping[str, LazyCommand] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.lazy = dict(lazy or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.lazy, *(name for name in super().list_commands(ctx) if name not in self.lazy)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in self.lazy:
+            return self.lazy[cmd_name].load()
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, command.summary) for name, command in self.lazy.items()]
+        rows += [(name, self.commands[name].get_short_help_str(90)) for name in self.commands if name not in self.lazy]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        try:
+            result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            sys.stdout.flush()
+        except Exception as error:
+            _exit_with(error)
+        # With standalone_mode=False click returns the code of ctx.exit(), or what the command returned.
+        sys.exit(result if isinstance(result, int) else ExitCode.OK)
+
+
+def _exit_with(error: Exception) -> NoReturn:
+    """One message on stderr and the exit code for errors a user can act on; anything else is a bug and is raised."""
+    if isinstance(error, BrokenPipeError):
+        _silence_stdout()
+    elif isinstance(error, click.ClickException):
+        error.show()
+        sys.exit(error.exit_code)
+    elif isinstance(error, click.Abort):
+        click.echo("interrupted", err=True)
+    elif isinstance(error, StreamlabelError):
+        click.echo(f"error: {error}", err=True)
+    elif isinstance(error, MemoryError):
+        click.echo("error: out of memory; use a smaller set or a machine with more memory", err=True)
+    elif isinstance(error, OSError) and error.errno is not None:
+        where = "" if error.filename is None else f"{error.filename}: "
+        click.echo(f"error: {where}{error.strerror or os.strerror(error.errno)}", err=True)
+    else:
+        raise error
+    sys.exit(exit_code(error))
+
+
+def _silence_stdout() -> None:
+    """Send what is still buffered nowhere, so that the interpreter does not stumble over the closed pipe at exit."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) not in (None, errno.EBADF):
+            raise
+
+
+def json_option(function: _Function) -> _Function:
+    """``--json``: the command prints one JSON document instead of text. The argument is called ``as_json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
+
+
+def write(data: Any, *, as_json: bool, text: Callable[[], str]) -> None:
+    """Print the data on stdout: as JSON (strict: no NaN), or as ``text()`` puts it for people."""
+    if as_json:
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        click.echo(text())
+
+
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
+    """Columns padded to their widest cell, two blanks between; columns in ``right`` are aligned right."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(line[j]) for line in lines) for j in range(len(header))]
+    padded = (
+        [cell.rjust(widths[j]) if j in right else cell.ljust(widths[j]) for j, cell in enumerate(line)]
+        for line in lines
+    )
+    return "\n".join("  ".join(cells).rstrip() for cells in padded)
+
+
+def note(message: str) -> None:
+    """A remark on stderr, for a person who watches; silent when stderr is not a terminal."""
+    if sys.stderr.isatty():
+        click.echo(message, err=True)
+
+
+@contextmanager
+def progress_bar(description: str, *, unit: str = "steps") -> Iterator[Callable[[int, int | None], None]]:
+    """A bar on stderr while the block runs: call the yielded function with (done, total or None).
+
+    ``unit="bytes"`` shows sizes and speed. Nothing is drawn when stderr is not a terminal.
+    """
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    amount: list[ProgressColumn] = (
+        [DownloadColumn(), TransferSpeedColumn()] if unit == "bytes" else [MofNCompleteColumn()]
+    )
+    columns = [TextColumn("{task.description}", markup=False), BarColumn(), *amount, TimeRemainingColumn()]
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(description, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

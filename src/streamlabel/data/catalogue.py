@@ -1,0 +1,233 @@
+"""The named data sets: what was published about each, where its files may lie, and the door that loads them.
+
+Files are looked for in ``$STREAMLABEL_DATA/NAME``, then in the user cache (`cache_folder`). `load_catalogue_set` reads
+whichever of the known file forms is there (see ``catalogue_forms``) and compares it with the published statistics.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamlabel.data.catalogue_entries import ENTRIES, Entry
+from streamlabel.data.catalogue_forms import FileForm, find_form
+from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.results import Dataset
+
+__all__ = [
+    "Counts",
+    "FoundSet",
+    "cache_folder",
+    "check_statistics",
+    "count",
+    "data_roots",
+    "differences",
+    "find_entry",
+    "load_catalogue_set",
+    "load_catalogue_splits",
+    "locate",
+    "require",
+    "total",
+]
+
+
+def find_entry(name: str) -> Entry:
+    """The entry called so (its aliases and other capitals count too)."""
+    wanted = name.strip().lower()
+    for entry in ENTRIES:
+        if wanted in (alias.lower() for alias in entry.names):
+            return entry
+    known = [entry.name for entry in ENTRIES]
+    near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
+    raise NotFoundError(f"no data set is called {name!r}; {hint}")
+
+
+def cache_folder(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
+    """Where downloaded sets are kept: ``$STREAMLABEL_CACHE``, or ``streamlabel`` in the platform's cache folder."""
+    if chosen := environ.get("STREAMLABEL_CACHE"):
+        return Path(chosen).expanduser()
+    try:
+        home = Path.home()
+    except RuntimeError as error:
+        raise NotFoundError("your home folder is not known; set STREAMLABEL_CACHE to a folder for data sets") from error
+    if platform == "win32":
+        return Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "streamlabel" / "Cache"
+    if platform == "darwin":
+        return home / "Library" / "Caches" / "streamlabel"
+    base = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
+    return (base if base.is_absolute() else home / ".cache") / "streamlabel"
+
+
+def data_roots(cache: Path | None = None, environ: Mapping[str, str] = os.environ) -> list[Path]:
+    """The folders that hold one folder a data set, in the order in which they are searched."""
+    roots = [Path(environ["STREAMLABEL_DATA"]).expanduser()] if environ.get("STREAMLABEL_DATA") else []
+    return [*roots, (cache or cache_folder(environ)) / "datasets"]
+
+
+@dataclass(frozen=True)
+class FoundSet:
+    """The files of an entry on this machine."""
+
+    entry: Entry
+    folder: Path
+    form: FileForm
+
+
+def _folders(entry: Entry, roots: list[Path]) -> Iterator[Path]:
+    names = {name.lower() for name in entry.names}
+    for root in roots:
+        try:
+            children = sorted(root.iterdir())
+        except OSError:
+            continue  # a root that is not there, or may not be read, holds nothing for us
+        yield from (child for child in children if child.name.lower() in names and child.is_dir())
+
+
+def locate(entry: Entry, roots: list[Path] | None = None) -> FoundSet | None:
+    """The first folder that holds all splits of the entry in a form that can be read; None where there is none."""
+    for folder in _folders(entry, data_roots() if roots is None else roots):
+        form = find_form(entry, folder)
+        if form is not None:
+            return FoundSet(entry, folder, form)
+    return None
+
+
+def require(entry: Entry, roots: list[Path] | None = None) -> FoundSet:
+    """As `locate`, but a set that is not there is an error that says how to get it."""
+    roots = data_roots() if roots is None else roots
+    found = locate(entry, roots)
+    if found is None:
+        places = " or ".join(str(root / entry.name) for root in roots)
+        raise NotFoundError(
+            f"the data set {entry.name} is not on this machine (looked for {places}); "
+            f"run 'streamlabel datasets get {entry.name}', or put its files there by hand: {entry.by_hand}"
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one split holds: its shape and how many label assignments and stored feature values there are."""
+
+    n_rows: int
+    n_features: int
+    n_labels: int
+    n_assignments: int
+    n_values: int
+
+    @property
+    def labels_per_example(self) -> float:
+        return self.n_assignments / self.n_rows if self.n_rows else 0.0
+
+    @property
+    def examples_per_label(self) -> float:
+        return self.n_assignments / self.n_labels if self.n_labels else 0.0
+
+    @property
+    def values_per_example(self) -> float:
+        return self.n_values / self.n_rows if self.n_rows else 0.0
+
+    def __add__(self, other: Counts) -> Counts:
+        """The counts of both splits together (they share their columns)."""
+        return Counts(
+            self.n_rows + other.n_rows,
+            max(self.n_features, other.n_features),
+            max(self.n_labels, other.n_labels),
+            self.n_assignments + other.n_assignments,
+            self.n_values + other.n_values,
+        )
+
+
+def count(data: Dataset) -> Counts:
+    """The counts of a loaded split."""
+    return Counts(data.n_rows, data.n_features, data.n_labels, int(data.Y.nnz), int(data.X.nnz))
+
+
+def total(counts: Mapping[str, Counts]) -> Counts:
+    """The counts of all these splits together."""
+    return sum(counts.values(), Counts(0, 0, 0, 0, 0))
+
+
+def differences(entry: Entry, counts: Mapping[str, Counts]) -> list[str]:
+    """Where the splits given by name contradict what was published; empty when all agrees.
+
+    Numbers of rows, features and labels must be equal. Averages may differ by the rounding of the publication (half a
+    unit of the last printed digit), and are compared when all the splits they were taken over are given.
+    """
+    found = []
+    for split, measured in counts.items():
+        found += _unequal(f"{split}: examples", measured.n_rows, entry.n_rows[split])
+        found += _unequal(f"{split}: features", measured.n_features, entry.n_features)
+        found += _unequal(f"{split}: labels", measured.n_labels, entry.n_labels)
+        if split in entry.split_averages:
+            known = entry.split_averages[split]
+            found += _far(f"{split}: labels per example", measured.labels_per_example, known)
+    if set(entry.averages_over) <= set(counts):
+        base = total({split: counts[split] for split in entry.averages_over})
+        over = " + ".join(entry.averages_over)
+        found += _far(f"labels per example over {over}", base.labels_per_example, entry.labels_per_example)
+        found += _far(f"examples per label over {over}", base.examples_per_label, entry.examples_per_label)
+    return found
+
+
+def _unequal(what: str, measured: int, published: int) -> list[str]:
+    return [] if measured == published else [f"{what}: {measured:,} here, {published:,} published"]
+
+
+def _far(what: str, measured: float, published: str) -> list[str]:
+    decimals = len(published.partition(".")[2])
+    if abs(measured - float(published)) <= 0.5 * 10.0**-decimals + 1e-9:
+        return []
+    return [f"{what}: {measured:.{decimals + 2}f} here, {published} published"]
+
+
+def load_catalogue_splits(
+    found: FoundSet, splits: tuple[str, ...] | None = None, *, column: int = 0
+) -> dict[str, Dataset]:
+    """These splits (all by default) of a set that was found, not yet compared with what was published.
+
+    ``column`` chooses the split where the set comes as one file with several random splits (the XC repository's
+    ``trSplit``/``tstSplit`` files have one split a column).
+    """
+    wanted = tuple(found.entry.n_rows) if splits is None else splits
+    return found.form.read(found.entry, wanted, column)
+
+
+def load_catalogue_set(name: str, split: str = "train", *, roots: list[Path] | None = None, column: int = 0) -> Dataset:
+    """A split of a named data set, equal in shape and averages to what was published.
+
+    Parameters
+    ----------
+    name : an entry of the catalogue
+    split : ``"train"``, ``"test"``, or another split that the entry has
+    roots : folders that hold one folder a data set; by default `data_roots`
+    column : which random split, where the files come with several
+
+    Raises
+    ------
+    NotFoundError : no such name or split, or the files are not on this machine
+    DataError : the files cannot be read, or differ from what was published; the message names the number
+    """
+    entry = find_entry(name)
+    if split not in entry.n_rows:
+        raise NotFoundError(f"{entry.name} has no split {split!r}; it has {', '.join(entry.n_rows)}")
+    found = require(entry, roots)
+    data = load_catalogue_splits(found, (split,), column=column)[split]
+    check_statistics(found, {split: count(data)})
+    return data
+
+
+def check_statistics(found: FoundSet, counts: Mapping[str, Counts]) -> None:
+    """Raise DataError, with every number that differs, unless these splits are what was published."""
+    wrong = differences(found.entry, counts)
+    if wrong:
+        raise DataError(
+            f"not {found.entry.name} as published ({'; '.join(wrong)}); another version of the set, or a damaged file: "
+            f"get it again, or read the file by its path",
+            source=found.folder,
+        )

@@ -1,0 +1,188 @@
+"""Getting a named set: download it or take given files, unpack, compare with what was published, move into place.
+
+In the folder ``root`` each set has the folder ``NAME``; while it is being fetched, ``.NAME.download`` holds what has
+arrived (a later run goes on from there) and ``.NAME.new`` what is being checked.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from streamlabel.data.archives import archive_kind, unpack
+from streamlabel.data.catalogue import FoundSet, check_statistics, count, load_catalogue_splits
+from streamlabel.data.catalogue_entries import Entry, RemoteFile
+from streamlabel.data.catalogue_forms import find_form
+from streamlabel.data.download import Progress, download_file, file_sha256
+from streamlabel.exceptions import DataError, DownloadError, NotFoundError
+
+__all__ = ["fetch_set"]
+
+UNPACKED_BYTES = 1 << 32
+MIRROR_BYTES = 1 << 31
+CHECKSUMS = "checksums.json"
+
+
+def fetch_set(
+    entry: Entry,
+    root: Path,
+    *,
+    places: Sequence[str] = (),
+    progress: Callable[[str], Progress] | None = None,
+    **options: Any,
+) -> FoundSet:
+    """Put the entry's files into ``root/NAME`` and return them, checked.
+
+    Parameters
+    ----------
+    places : files or web addresses to take instead of the public source; archives are unpacked
+    progress : given a file's name, the callback for its download
+    options : passed on to `download_file` (attempts, timeout, sleep)
+
+    Where no checksum was published, the statistics found by loading decide, and the checksum seen is kept in
+    ``root/checksums.json`` and demanded from then on.
+
+    Raises
+    ------
+    DownloadError : no address, no network, a wrong file; the message says how to get the files by hand
+    DataError : what came is not the published set; nothing of it is kept
+    """
+    remotes = [RemoteFile(place, max_bytes=MIRROR_BYTES) for place in places if _is_web(place)] or list(entry.files)
+    local = [Path(place) for place in places if not _is_web(place)]
+    for path in local:
+        if not path.is_file():
+            raise NotFoundError(f"{path}: no such file, and not a web address")
+    if local and not any(_is_web(place) for place in places):
+        remotes = []
+    if not remotes and not local:
+        raise DownloadError(f"{entry.name} cannot be downloaded from a stable public address. {_by_hand(entry, root)}")
+    try:
+        digests = _download_all(entry, remotes, root, progress, options)
+        arrived = [_download_folder(entry, root) / remote.name for remote in remotes]
+        found = _install(entry, [*arrived, *local], root)
+    except DownloadError as error:
+        raise DownloadError(f"{error}\n{_by_hand(entry, root)}") from error
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise DownloadError(f"no space left in {root}; free some and try again") from error
+    _record_checksums(root, {r.url: digest for r, digest in zip(remotes, digests, strict=True) if r.sha256 is None})
+    shutil.rmtree(_download_folder(entry, root), ignore_errors=True)
+    return found
+
+
+def _is_web(place: str) -> bool:
+    return urlsplit(place).scheme in ("http", "https")
+
+
+def _by_hand(entry: Entry, root: Path) -> str:
+    return (
+        f"By hand: {entry.by_hand}. Files go into {root / entry.name}, or into a folder {entry.name} "
+        f"in the folder that STREAMLABEL_DATA names."
+    )
+
+
+def _download_folder(entry: Entry, root: Path) -> Path:
+    return root / f".{entry.name}.download"
+
+
+def _download_all(
+    entry: Entry,
+    remotes: Sequence[RemoteFile],
+    root: Path,
+    progress: Callable[[str], Progress] | None,
+    options: dict[str, Any],
+) -> list[str]:
+    """Every file into the download folder, and their checksums; what an earlier run finished is not fetched again."""
+    folder = _download_folder(entry, root)
+    seen = _read_checksums(root)
+    digests = []
+    for remote in remotes:
+        target = folder / remote.name
+        expected = remote.sha256 or seen.get(remote.url)
+        if target.is_file() and expected in (None, digest := file_sha256(target)):
+            digests.append(digest)
+            continue
+        try:
+            digests.append(
+                download_file(
+                    remote.url,
+                    target,
+                    size=remote.size,
+                    sha256=expected,
+                    max_bytes=remote.max_bytes,
+                    progress=progress(remote.name) if progress else None,
+                    **options,
+                )
+            )
+        except DownloadError as error:
+            if remote.sha256 is not None or remote.url not in seen:
+                raise
+            hint = f"(the expected checksum is that of the first download, kept in {root / CHECKSUMS})"
+            raise DownloadError(f"{error} {hint}") from error
+    return digests
+
+
+def _install(entry: Entry, arrived: Sequence[Path], root: Path) -> FoundSet:
+    """Unpack, load, compare, move into place. What is wrong is removed, with what it was unpacked from."""
+    new = root / f".{entry.name}.new"
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    try:
+        for path in arrived:
+            if archive_kind(path) is not None:
+                unpack(path, new, max_bytes=UNPACKED_BYTES)
+            else:
+                shutil.copyfile(path, new / path.name)
+        _check(entry, new)
+        target = root / entry.name
+        target.mkdir(exist_ok=True)
+        for path in sorted(new.iterdir()):
+            os.replace(path, target / path.name)
+    except DataError:
+        shutil.rmtree(_download_folder(entry, root), ignore_errors=True)
+        raise
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    return _found(entry, target)
+
+
+def _found(entry: Entry, folder: Path) -> FoundSet:
+    form = find_form(entry, folder)
+    if form is None:
+        names = ", ".join(sorted(path.name for path in folder.iterdir())[:8])
+        raise DataError(
+            f"these files ({names}) are not a form of {entry.name} that can be read; expected {entry.form}",
+            source=folder,
+        )
+    return FoundSet(entry, folder, form)
+
+
+def _check(entry: Entry, folder: Path) -> None:
+    found = _found(entry, folder)
+    splits = load_catalogue_splits(found)
+    check_statistics(found, {split: count(data) for split, data in splits.items()})
+
+
+def _read_checksums(root: Path) -> dict[str, str]:
+    try:
+        seen = json.loads((root / CHECKSUMS).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise DataError("not a list of checksums; delete it to begin a new one", source=root / CHECKSUMS) from error
+    return {str(url): str(digest) for url, digest in seen.items()} if isinstance(seen, dict) else {}
+
+
+def _record_checksums(root: Path, digests: dict[str, str]) -> None:
+    if not digests:
+        return
+    aside = root / f".{CHECKSUMS}.new"
+    aside.write_text(json.dumps(_read_checksums(root) | digests, indent=2), encoding="utf-8")
+    os.replace(aside, root / CHECKSUMS)
