@@ -1,0 +1,121 @@
+"""Files in and out: blocks of whole lines, gzip and bzip2 by the file's ending, writing aside.
+
+Every reader of text gets its lines from here, so that line ends, byte order marks, NUL bytes, broken archives and
+inflation without bound are dealt with once.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from streamlabel.data._limits import check_memory
+from streamlabel.exceptions import DataError, NotFoundError
+
+__all__ = ["line_blocks", "read_bytes", "replacing", "show"]
+
+# Blocks of this size and everything made from them stay in the processor's cache.
+BLOCK_SIZE = 1 << 18
+MAX_LINE = 1 << 28
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def line_blocks(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
+    r"""The file as blocks of whole lines: (number of the first line, bytes that end in ``\n``).
+
+    Line ends are ``\n`` in what comes out, whatever they were; a byte order mark at the start is left out; a last line
+    without an end gets one.
+    """
+    first_line, rest, rest_size = 1, [], 0
+    for chunk in _chunks(path, BLOCK_SIZE):
+        end = chunk.rfind(b"\n") + 1
+        if b"\0" in chunk:
+            line = first_line + chunk[: chunk.index(b"\0")].count(b"\n")
+            raise DataError("a NUL byte; this is not a text file (or it is UTF-16: use UTF-8)", source=path, line=line)
+        if end == 0:
+            rest.append(chunk)
+            rest_size += len(chunk)
+            if rest_size > MAX_LINE:
+                problem = f"a line of more than {MAX_LINE} bytes; this is not a text file"
+                raise DataError(problem, source=path, line=first_line)
+            continue
+        block = _plain(b"".join([*rest, chunk[:end]]), first_line)
+        yield first_line, block
+        first_line += block.count(b"\n")
+        rest, rest_size = [chunk[end:]], len(chunk) - end
+    last = b"".join(rest)
+    if last:
+        yield first_line, _plain(last + b"\n", first_line)
+
+
+def read_bytes(path: str | os.PathLike[str], *, what: str) -> bytes:
+    """The whole file, after a check that it fits into memory."""
+    pieces, size = [], 0
+    for chunk in _chunks(path, 1 << 20):
+        size += len(chunk)
+        check_memory(2 * size, what, source=path)
+        pieces.append(chunk)
+    return b"".join(pieces)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write that becomes ``path`` in one step when the block ends well, and vanishes when it does not."""
+    path = Path(path)
+    aside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with open(aside, "wb") as raw:
+            if path.suffix == ".gz":
+                with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as packed:
+                    yield cast(IO[bytes], packed)
+            elif path.suffix == ".bz2":
+                with bz2.BZ2File(raw, mode="wb") as packed_bz2:
+                    yield cast(IO[bytes], packed_bz2)
+            else:
+                yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        os.replace(aside, path)
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror or error}", source=path) from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def show(token: bytes | str, width: int = 40) -> str:
+    """A piece of the file for a message: quoted, printable, short."""
+    text = token.decode("utf-8", "replace") if isinstance(token, bytes) else token
+    return ascii(text if len(text) <= width else text[:width] + "...")
+
+
+def _opened(name: str) -> IO[bytes]:
+    if name.endswith(".gz"):
+        return cast(IO[bytes], gzip.open(name))
+    return cast(IO[bytes], bz2.open(name)) if name.endswith(".bz2") else open(name, "rb")
+
+
+def _chunks(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
+    name = os.fspath(path)
+    try:
+        with _opened(name) as handle:
+            while chunk := handle.read(size):
+                yield chunk
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{name}: there is no such file") from error
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise DataError(f"cannot be read: {reason}; the file may be damaged or cut short", source=path) from error
+
+
+def _plain(block: bytes, first_line: int) -> bytes:
+    if first_line == 1 and block.startswith(BYTE_ORDER_MARK):
+        block = block[len(BYTE_ORDER_MARK) :]
+    return block.replace(b"\r\n", b"\n") if b"\r" in block else block

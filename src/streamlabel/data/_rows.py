@@ -1,0 +1,298 @@
+"""Lines of the form ``l1,l2 f:v f:v`` to arrays and back: the part that XC text and svmlight share.
+
+A line is a row. Labels come first, separated by commas; a line that starts with a space (or directly with ``f:v``)
+has no labels, and one that ends after its labels has no features. Feature ids must increase along the row (any order
+is accepted with ``sort=True``); labels may come in any order. An id that occurs twice in a row is always an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from streamlabel._validation import check_label_names, default_label_names
+from streamlabel.data._bytes import show
+from streamlabel.data._limits import check_memory, check_shape
+from streamlabel.data._tokens import Tokens, byte_table
+from streamlabel.exceptions import DataError
+from streamlabel.results import CSR, Dataset
+
+__all__ = ["RowFormat", "RowsBuilder", "named_dataset", "number_texts", "parse_rows", "row_lines", "sort_rows"]
+
+LINE_END, SPACE, COMMA, COLON = 1, 2, 3, 4
+SEPARATORS = byte_table({b"\n": LINE_END, b" \t": SPACE, b",": COMMA, b":": COLON})
+WRONG, NOTHING, LABEL, INDEX, VALUE = range(5)
+ROWS_PER_WRITE = 1000
+
+
+def _roles() -> NDArray[np.uint8]:
+    """roles[empty, before, after]: what a token is, by whether it is empty and what stands on its two sides."""
+    roles = np.full((2, 5, 5), WRONG, dtype=np.uint8)
+    for blank in (LINE_END, SPACE):
+        roles[1, blank, [LINE_END, SPACE]] = NOTHING
+        roles[0, blank, COLON] = INDEX
+        roles[0, COLON, blank] = VALUE
+    for before in (LINE_END, COMMA):
+        roles[0, before, [LINE_END, SPACE, COMMA]] = LABEL
+    return roles
+
+
+ROLES = _roles()
+
+
+@dataclass(frozen=True)
+class RowFormat:
+    """What ids are allowed and how they are counted. None: whatever occurs."""
+
+    source: str | os.PathLike[str]
+    n_features: int | None = None
+    n_labels: int | None = None
+    first_feature: int = 0
+    first_label: int = 0
+    sort: bool = False
+    dtype: Any = np.float64
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows. Ids are 0-based here; ``n_*`` has the number of entries of each row."""
+
+    labels: NDArray[np.int64]
+    n_labels: NDArray[np.intp]
+    features: NDArray[np.int64]
+    n_features: NDArray[np.intp]
+    values: NDArray[np.floating]
+
+
+def parse_rows(block: bytes, first_line: int, form: RowFormat) -> Rows:
+    """The rows of a block of lines. Every line is a row, the empty ones too."""
+    tokens = Tokens(block, SEPARATORS)
+    before, after = SEPARATORS[tokens.before], SEPARATORS[tokens.after]
+    roles = ROLES[(tokens.sizes == 0).astype(np.uint8), before, after]
+    if not roles.all():
+        _explain(tokens, int(np.argmin(roles)), first_line, form)
+    row_ends = np.flatnonzero(after == LINE_END)
+    label_tokens = np.flatnonzero(roles == LABEL)
+    labels = _ids(tokens, label_tokens, first_line, form, "label", form.first_label, form.n_labels)
+    index_tokens = np.flatnonzero(roles == INDEX)
+    features = _ids(tokens, index_tokens, first_line, form, "feature", form.first_feature, form.n_features)
+    # A colon stands between an index and its value, so the value is always the next token.
+    values = _values(tokens, index_tokens + 1, first_line, form)
+    n_labels = np.diff(np.searchsorted(label_tokens, row_ends, side="right"), prepend=0)
+    n_features = np.diff(np.searchsorted(index_tokens, row_ends, side="right"), prepend=0)
+    labels, _ = sort_rows(labels, None, n_labels, first_line, form.source, "label", form.first_label, sort=True)
+    features, values = sort_rows(
+        features, values, n_features, first_line, form.source, "feature", form.first_feature, sort=form.sort
+    )
+    return Rows(labels, n_labels, features, n_features, values)
+
+
+def sort_rows(
+    ids: NDArray[Any],
+    values: NDArray[Any] | None,
+    counts: NDArray[np.intp],
+    first_line: int,
+    source: object,
+    kind: str,
+    first_id: int = 0,
+    *,
+    sort: bool,
+) -> tuple[NDArray[Any], Any]:
+    """Ids strictly increasing within each row, or DataError: for duplicates always, for disorder unless ``sort``."""
+    problem = _first_disorder(ids, counts)
+    if problem is None:
+        return ids, values
+    rows = np.repeat(np.arange(len(counts)), counts)
+    if not sort and ids[problem] != ids[problem - 1]:
+        raise DataError(
+            f"{kind} {ids[problem] + first_id} comes after {ids[problem - 1] + first_id}; "
+            "ids must increase along a row (sort=True accepts any order)",
+            source=source,
+            line=first_line + int(rows[problem]),
+        )
+    order = np.lexsort((ids, rows))
+    ids, values = ids[order], None if values is None else values[order]
+    same = np.flatnonzero((np.diff(ids) == 0) & (np.diff(rows) == 0))
+    if same.size:
+        raise DataError(
+            f"{kind} {ids[same[0]] + first_id} occurs twice in the row; remove one of the two",
+            source=source,
+            line=first_line + int(rows[same[0]]),
+        )
+    return ids, values
+
+
+def _first_disorder(ids: NDArray[Any], counts: NDArray[np.intp]) -> int | None:
+    """Position of the first id that is not greater than the one before it in its row."""
+    falls = np.zeros(len(ids) + 1, dtype=bool)
+    np.less_equal(ids[1:], ids[:-1], out=falls[1:-1])
+    falls[np.cumsum(counts)] = False
+    return int(np.argmax(falls)) if falls.any() else None
+
+
+def _ids(
+    tokens: Tokens, which: NDArray[np.intp], first_line: int, form: RowFormat, kind: str, first: int, count: int | None
+) -> NDArray[np.int64]:
+    """0-based ids of these tokens, all of them in range."""
+    ids, valid = tokens.integers(which)
+    ids -= first
+    valid &= ids >= 0
+    if count is not None:
+        valid &= ids < count
+    if not valid.all():
+        token = int(which[np.argmin(valid)])
+        text = tokens.text(token)
+        if not text.isdigit():
+            if kind == "feature" and text == b"qid":
+                problem = "query ids (qid) belong to ranking, not to labels; remove them"
+            else:
+                problem = f"{kind} {show(text)}; ids are whole numbers from {first} on"
+        elif int(text) < first:
+            problem = f"{kind} {int(text)}; ids start at {first} (use first_{kind}=0 if yours start at 0)"
+        elif count is None:
+            problem = f"{kind} {show(text)} is too large for an id"
+        else:
+            problem = (
+                f"{kind} {show(text)[1:-1]}, but there are {count} {kind}s, so ids run from {first} to "
+                f"{first + count - 1}; correct the count, or set first_{kind} if yours start elsewhere"
+            )
+        raise DataError(problem, source=form.source, line=first_line + tokens.line(token))
+    return ids
+
+
+def _values(tokens: Tokens, which: NDArray[np.intp], first_line: int, form: RowFormat) -> NDArray[np.floating]:
+    values, valid = tokens.floats(which)
+    with np.errstate(over="ignore"):
+        values = values.astype(form.dtype, copy=False)
+    valid = valid & np.isfinite(values)
+    if not valid.all():
+        token = int(which[np.argmin(valid)])
+        problem = f"value {show(tokens.text(token))}; values must be finite decimal numbers"
+        raise DataError(problem, source=form.source, line=first_line + tokens.line(token))
+    return values
+
+
+def _explain(tokens: Tokens, token: int, first_line: int, form: RowFormat) -> NoReturn:
+    text = tokens.text(token)
+    where = show(text) if text else "nothing"
+    problem = f"{where} between {show(bytes([tokens.before[token]]))} and {show(bytes([tokens.after[token]]))}"
+    raise DataError(
+        f"{problem}; a row reads 'label,label feature:value feature:value', with a space first if it has no labels",
+        source=form.source,
+        line=first_line + tokens.line(token),
+    )
+
+
+@dataclass
+class RowsBuilder:
+    """Collects the rows of many blocks, watches the memory, and makes the two matrices at the end."""
+
+    form: RowFormat
+    parts: list[Rows] = field(default_factory=list)
+    n_rows: int = 0
+    n_bytes: int = 0
+
+    def add(self, rows: Rows) -> None:
+        narrow = np.int32 if self.form.n_features is not None and self.form.n_features < 2**31 else np.int64
+        rows = Rows(rows.labels, rows.n_labels, rows.features.astype(narrow, copy=False), rows.n_features, rows.values)
+        self.parts.append(rows)
+        self.n_rows += len(rows.n_labels)
+        arrays = (rows.labels, rows.n_labels, rows.features, rows.n_features, rows.values)
+        self.n_bytes += sum(array.nbytes for array in arrays)
+        if len(self.parts) % 16 == 0:
+            check_memory(self.n_bytes, "joining the rows read so far", source=self.form.source)
+
+    def matrices(self) -> tuple[CSR, CSR]:
+        """X and Y. Counts that the format does not give are one more than the largest id."""
+        check_memory(self.n_bytes, "joining the rows", source=self.form.source)
+        labels = _joined([part.labels for part in self.parts], np.int64)
+        features = _joined([part.features for part in self.parts], np.int32)
+        n_labels = self.form.n_labels if self.form.n_labels is not None else int(labels.max(initial=-1)) + 1
+        n_features = self.form.n_features if self.form.n_features is not None else int(features.max(initial=-1)) + 1
+        check_shape(n_features, n_labels, source=self.form.source)
+        values = _joined([part.values for part in self.parts], self.form.dtype)
+        X = sparse.csr_array(
+            (values, features, _pointers([part.n_features for part in self.parts])), shape=(self.n_rows, n_features)
+        )
+        Y = sparse.csr_array(
+            (np.ones(len(labels), dtype=np.int8), labels, _pointers([part.n_labels for part in self.parts])),
+            shape=(self.n_rows, n_labels),
+        )
+        self.parts.clear()
+        return X, Y
+
+
+def _joined(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.empty(0, dtype=dtype)
+
+
+def _pointers(counts: list[NDArray[np.intp]]) -> NDArray[np.int64]:
+    pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(_joined(counts, np.int64), dtype=np.int64)])
+    return pointers.astype(np.int32) if pointers[-1] < 2**31 else pointers
+
+
+def named_dataset(
+    X: CSR,
+    Y: CSR,
+    label_names: Sequence[str] | None,
+    feature_names: Sequence[str] | None,
+    source: str | os.PathLike[str],
+    first_label: int = 0,
+) -> Dataset:
+    """The two matrices with their names checked; ``label_0``, ``label_1``, ... where there are none."""
+    n_labels, n_features = int(Y.shape[1]), int(X.shape[1])
+    try:
+        names = (
+            default_label_names(n_labels, first=first_label)
+            if label_names is None
+            else check_label_names(label_names, n_labels)
+        )
+    except DataError as error:
+        raise DataError(error.problem, source=source) from error
+    if feature_names is not None and len(feature_names) != n_features:
+        raise DataError(
+            f"{len(feature_names)} feature names for {n_features} features; give one a column", source=source
+        )
+    return Dataset(
+        X=X,
+        Y=Y,
+        label_names=names,
+        feature_names=None if feature_names is None else tuple(feature_names),
+        source=os.fspath(source),
+    )
+
+
+def number_texts(values: NDArray[np.floating]) -> list[str]:
+    """Each value as a short decimal that reads back to exactly the same number of the same type."""
+    if values.dtype == np.float64:
+        return [repr(value) for value in values.tolist()]
+    # float32: the fewest of 6 to 9 digits that survive reading as float64 and rounding to float32.
+    doubles = values.tolist()
+    texts = [f"{value:.6g}" for value in doubles]
+    for digits in (7, 8, 9):
+        back = np.array([float(text) for text in texts]).astype(np.float32)
+        for position in np.flatnonzero(back != values):
+            texts[position] = f"{doubles[position]:.{digits}g}"
+    return texts
+
+
+def row_lines(X: CSR, Y: CSR, *, first_feature: int = 0, first_label: int = 0) -> Iterator[bytes]:
+    """The rows as text, some at a time; the inverse of `parse_rows`."""
+    for start in range(0, X.shape[0], ROWS_PER_WRITE):
+        stop = min(start + ROWS_PER_WRITE, X.shape[0])
+        entries = slice(X.indptr[start], X.indptr[stop])
+        indices = (X.indices[entries].astype(np.int64) + first_feature).tolist()
+        pairs = [f"{index}:{text}" for index, text in zip(indices, number_texts(X.data[entries]), strict=True)]
+        labels = [str(j + first_label) for j in Y.indices[Y.indptr[start] : Y.indptr[stop]].tolist()]
+        x_ends, y_ends = (A.indptr[start : stop + 1] - A.indptr[start] for A in (X, Y))
+        lines = [
+            f"{','.join(labels[y_ends[i] : y_ends[i + 1]])} {' '.join(pairs[x_ends[i] : x_ends[i + 1]])}\n"
+            for i in range(stop - start)
+        ]
+        yield "".join(lines).encode("ascii")

@@ -1,0 +1,237 @@
+"""Sparse matrices in ``.npz`` files as scipy writes them: a folder with its splits, or a pair of files.
+
+A folder holds ``X_train.npz``, ``Y_train.npz`` (and the same for other splits), ``labels.txt`` and optionally
+``features.txt`` (one name a line) and ``rows_train.csv`` (first column: row id; a column ``date``: row date).
+
+Nothing is inflated before the sizes in its headers are known to be consistent and to fit into memory, nothing is
+unpickled, and no matrix is made before its index arrays are checked.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from streamlabel._validation import canonical_labels
+from streamlabel.data._bytes import read_bytes, replacing, show
+from streamlabel.data._limits import check_shape
+from streamlabel.data._npy import read_members
+from streamlabel.data._rows import named_dataset, sort_rows
+from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.results import CSR, Dataset
+
+__all__ = ["read_npz", "write_npz"]
+
+PathLike = str | os.PathLike[str]
+
+
+def read_npz(
+    path: PathLike,
+    Y_path: PathLike | None = None,
+    *,
+    split: str = "train",
+    label_names: Sequence[str] | None = None,
+    feature_names: Sequence[str] | None = None,
+    sort: bool = False,
+) -> Dataset:
+    """Read a folder of ``.npz`` files, or a pair of them.
+
+    Parameters
+    ----------
+    path : the folder, or the file with X
+    Y_path : the file with Y, when ``path`` is a file
+    split : which of the folder's splits: ``X_{split}.npz`` and ``Y_{split}.npz``
+    label_names, feature_names : one name a column; a folder's ``labels.txt`` and ``features.txt`` are used without
+    sort : accept column indices in any order within a row of X; without it, disorder is an error
+
+    X keeps float32 and float64; other numbers become float64.
+    """
+    path = Path(path)
+    if Y_path is not None:
+        return _read_pair(path, Path(Y_path), label_names, feature_names, sort)
+    if not path.is_dir():
+        if path.exists():
+            raise DataError("X without Y; give Y_path, or the folder that holds both", source=path)
+        raise NotFoundError(f"{path}: there is no such folder")
+    X_path, Y_path = path / f"X_{split}.npz", path / f"Y_{split}.npz"
+    if not X_path.exists():
+        splits = sorted(file.stem[2:] for file in path.glob("X_*.npz"))
+        raise NotFoundError(f"{X_path}: there is no such file; the folder has the splits {splits}")
+    if label_names is None and (path / "labels.txt").exists():
+        label_names = _read_names(path / "labels.txt")
+    if feature_names is None and (path / "features.txt").exists():
+        feature_names = _read_names(path / "features.txt")
+    dataset = _read_pair(X_path, Y_path, label_names, feature_names, sort)
+    rows_path = path / f"rows_{split}.csv"
+    if rows_path.exists():
+        row_ids, row_dates = _read_rows(rows_path, dataset.n_rows)
+        dataset = replace(dataset, row_ids=row_ids, row_dates=row_dates)
+    return replace(dataset, source=str(path))
+
+
+def write_npz(dataset: Dataset, folder: PathLike, *, split: str = "train") -> None:
+    """Write the files that `read_npz` reads from a folder, making it when it is not there; other splits stay."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for letter, matrix in (("X", dataset.X), ("Y", dataset.Y)):
+        with replacing(folder / f"{letter}_{split}.npz") as file:
+            sparse.save_npz(file, matrix, compressed=True)
+    _write_names(folder / "labels.txt", dataset.label_names)
+    if dataset.feature_names is not None:
+        _write_names(folder / "features.txt", dataset.feature_names)
+    if dataset.row_ids is not None or dataset.row_dates is not None:
+        _write_rows(folder / f"rows_{split}.csv", dataset)
+
+
+def _read_pair(
+    X_path: Path,
+    Y_path: Path,
+    label_names: Sequence[str] | None,
+    feature_names: Sequence[str] | None,
+    sort: bool,
+) -> Dataset:
+    X = _read_matrix(X_path, "feature", sort)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    if not np.isfinite(X.data).all():
+        row = int(np.searchsorted(X.indptr, np.argmin(np.isfinite(X.data)), side="right")) - 1
+        raise DataError(f"NaN or infinity in row {row}; remove or impute such rows", source=X_path)
+    relevance = _read_matrix(Y_path, "label", True)
+    if relevance.shape[0] != X.shape[0]:
+        problem = f"{relevance.shape[0]} rows for {X.shape[0]} rows of X; the two files must describe the same rows"
+        raise DataError(problem, source=Y_path)
+    check_shape(X.shape[1], relevance.shape[1], source=X_path)
+    try:
+        Y = canonical_labels(relevance)
+    except DataError as error:
+        raise DataError(error.problem, source=Y_path) from error
+    return named_dataset(X, Y, label_names, feature_names, X_path)
+
+
+def _read_matrix(path: Path, kind: str, sort: bool) -> CSR:
+    """A CSR or CSC matrix, or the one dense matrix of the file, as CSR with everything checked."""
+    members = read_members(path)
+    if len(members) == 1:
+        (dense,) = members.values()
+        if dense.ndim != 2 or dense.dtype.kind not in "fiub":
+            raise DataError(f"an array with shape {dense.shape}; expected a matrix", source=path)
+        return sparse.csr_array(dense)
+    missing = {"format", "shape", "data", "indices", "indptr"} - members.keys()
+    if missing:
+        problem = f"no {sorted(missing)[0]!r} in it; expected what scipy.sparse.save_npz writes for a CSR matrix"
+        raise DataError(problem, source=path)
+    name = members["format"].item() if members["format"].size == 1 else b""
+    name = name.decode("ascii", "replace") if isinstance(name, bytes) else str(name)
+    if name not in ("csr", "csc"):
+        raise DataError(f"a sparse matrix in the form {show(name)}; save it as CSR (X.tocsr())", source=path)
+    shape, data, indices, indptr = (members[key] for key in ("shape", "data", "indices", "indptr"))
+    if shape.shape != (2,) or shape.dtype.kind not in "iu" or (shape < 0).any() or (shape >= 2**62).any():
+        raise DataError(f"shape {show(str(shape))}; expected two counts", source=path)
+    n_rows, n_columns = int(shape[0]), int(shape[1])
+    check_shape(n_rows + n_columns, 0, source=path)
+    n_major, n_minor = (n_rows, n_columns) if name == "csr" else (n_columns, n_rows)
+    indices, indptr = _check_indices(data, indices, indptr, n_major, n_minor, path)
+    axis = kind if name == "csr" else "row"
+    counts = np.diff(indptr)
+    indices, data = sort_rows(indices, data, counts, 0, f"{path} (line = matrix row)", axis, sort=sort)
+    build = sparse.csr_array if name == "csr" else sparse.csc_array
+    matrix = build((data, indices, indptr), shape=(n_rows, n_columns))
+    return sparse.csr_array(matrix)
+
+
+def _check_indices(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], n_major: int, n_minor: int, path: Path
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    problem = ""
+    if data.dtype.kind not in "fiub":
+        problem = f"data of the type {data.dtype}; expected numbers"
+    elif indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
+        problem = f"indices of the type {indices.dtype} and indptr of the type {indptr.dtype}; expected integers"
+    elif not data.ndim == indices.ndim == indptr.ndim == 1 or len(data) != len(indices):
+        problem = f"{data.shape} data for {indices.shape} indices; expected two lists of the same length"
+    elif len(indptr) != n_major + 1 or indptr[0] != 0 or indptr[-1] != len(indices):
+        problem = f"indptr does not lead from 0 to {len(indices)} in {n_major + 1} entries"
+    elif (indptr[1:] < indptr[:-1]).any():
+        problem = f"indptr decreases at entry {int(np.argmax(indptr[1:] < indptr[:-1])) + 1}"
+    elif len(indices) and (indices.min() < 0 or indices.max() >= n_minor):
+        problem = f"index {indices.min() if indices.min() < 0 else indices.max()} in a matrix of {n_minor}"
+    if problem:
+        raise DataError(f"{problem}; the matrix is damaged, write it again", source=path)
+    narrow = np.int32 if max(n_minor, len(indices)) < 2**31 else np.int64
+    return indices.astype(narrow, copy=False), indptr.astype(narrow, copy=False)
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return read_bytes(path, what="the file").decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 at byte {error.start}; save the file as UTF-8", source=path) from error
+
+
+def _read_names(path: Path) -> list[str]:
+    text = _read_text(path).replace("\r\n", "\n")
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _write_names(path: Path, names: Sequence[str]) -> None:
+    for name in names:
+        if "\n" in name or "\r" in name:
+            raise DataError(f"the name {show(name)} has a line end in it; names are written one a line", source=path)
+    with replacing(path) as file:
+        if names:
+            # A name may itself start with U+FEFF; the reader takes away one mark, so one is put before it.
+            mark = "\ufeff" if names[0].startswith("\ufeff") else ""
+            file.write((mark + "\n".join(names) + "\n").encode("utf-8"))
+
+
+def _read_rows(path: Path, n_rows: int) -> tuple[tuple[str, ...] | None, NDArray[np.datetime64] | None]:
+    text = _read_text(path)
+    try:
+        header, *rows = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
+    except csv.Error as error:
+        raise DataError(f"not a CSV file: {error}", source=path) from error
+    if not header or len(rows) != n_rows:
+        problem = f"{len(rows)} rows after the header, the matrix has {n_rows}; give one line a row"
+        raise DataError(problem, source=path)
+    for line, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise DataError(f"{len(row)} fields; the header has {len(header)}", source=path, line=line)
+    date_column = header.index("date") if "date" in header else None
+    ids = None if date_column == 0 else tuple(row[0] for row in rows)
+    return ids, None if date_column is None else _dates([row[date_column] for row in rows], path)
+
+
+def _dates(texts: list[str], path: Path) -> NDArray[np.datetime64]:
+    dates = np.empty(len(texts), dtype="datetime64[D]")
+    for position, text in enumerate(texts):
+        try:
+            dates[position] = np.datetime64(text, "D")
+        except ValueError as error:
+            problem = f"date {show(text)}; expected year-month-day, like 1979-05-24"
+            raise DataError(problem, source=path, line=position + 2) from error
+    return dates
+
+
+def _write_rows(path: Path, dataset: Dataset) -> None:
+    columns: dict[str, Sequence[str]] = {}
+    if dataset.row_ids is not None:
+        columns["id"] = dataset.row_ids
+    if dataset.row_dates is not None:
+        columns["date"] = [str(date) for date in dataset.row_dates]
+    if any("\0" in text for column in columns.values() for text in column):
+        raise DataError("a row id has a NUL character in it; remove it", source=path)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    with replacing(path) as file:
+        file.write(text.getvalue().encode("utf-8"))
