@@ -1,0 +1,67 @@
+"""The classifiers of a growing model, in blocks of columns that never change their shape.
+
+A matrix product may round a column differently when columns are added beside it. So the classifiers are kept in
+blocks of `BLOCK` columns, padded with zeros; every product has the shape it had before, and the score of an old label
+is the same bits whatever has been added since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from streamlabel.results import CSR, FloatArray
+
+__all__ = ["BLOCK", "ClassifierBlocks"]
+
+BLOCK = 64
+
+
+class ClassifierBlocks:
+    """Weights and intercepts of m labels, growing at the end. Instances are immutable: `appended` gives a new one."""
+
+    def __init__(
+        self, n_features: int, blocks: tuple[FloatArray, ...] = (), intercept: FloatArray | None = None
+    ) -> None:
+        self.n_features = n_features
+        self.intercept = np.empty(0) if intercept is None else intercept
+        self._blocks = blocks
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.intercept.shape[0])
+
+    def appended(self, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:
+        """These classifiers, then ``weights`` (d, k). Whole blocks are shared, the last one is copied."""
+        blocks, filled = list(self._blocks), self.n_labels % BLOCK
+        start = 0
+        while start < weights.shape[1]:
+            if filled == 0:
+                blocks.append(np.zeros((self.n_features, BLOCK)))
+            else:
+                blocks[-1] = blocks[-1].copy()
+            taken = min(BLOCK - filled, weights.shape[1] - start)
+            blocks[-1][:, filled : filled + taken] = weights[:, start : start + taken]
+            start, filled = start + taken, 0
+        return ClassifierBlocks(self.n_features, tuple(blocks), np.concatenate((self.intercept, intercept)))
+
+    def scores(self, X: CSR | FloatArray) -> FloatArray:
+        """``X W + intercept``, (n, m)."""
+        result = np.empty((X.shape[0], self.n_labels))
+        for start, block in self.column_blocks(X):
+            result[:, start : start + block.shape[1]] = block
+        return result
+
+    def column_blocks(self, X: CSR | FloatArray) -> Iterator[tuple[int, FloatArray]]:
+        """The scores, a block of at most `BLOCK` labels at a time: (first label, (n, k) scores)."""
+        for position, block in enumerate(self._blocks):
+            start = position * BLOCK
+            stop = min(start + BLOCK, self.n_labels)
+            yield start, np.asarray(X @ block)[:, : stop - start] + self.intercept[start:stop]
+
+    def weights(self, labels: FloatArray | slice = slice(None)) -> FloatArray:
+        """The classifiers as one matrix (d, m), a copy."""
+        if not self._blocks:
+            return np.empty((self.n_features, 0))
+        return np.concatenate(self._blocks, axis=1)[:, : self.n_labels][:, labels]
