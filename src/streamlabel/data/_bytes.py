@@ -18,7 +18,7 @@ from typing import IO, cast
 from streamlabel.data._limits import check_memory
 from streamlabel.exceptions import DataError, NotFoundError
 
-__all__ = ["line_blocks", "read_bytes", "replacing", "show"]
+__all__ = ["line_blocks", "read_bytes", "replacing", "show", "utf8"]
 
 # Blocks of this size and everything made from them stay in the processor's cache.
 BLOCK_SIZE = 1 << 18
@@ -92,6 +92,17 @@ def show(token: bytes | str, width: int = 40) -> str:
     """A piece of the file for a message: quoted, printable, short."""
     text = token.decode("utf-8", "replace") if isinstance(token, bytes) else token
     return ascii(text if len(text) <= width else text[:width] + "...")
+
+
+def utf8(text: str, source: str | os.PathLike[str]) -> bytes:
+    """The text as UTF-8, or DataError: half a surrogate pair cannot be written, and NUL would not be read back."""
+    try:
+        encoded = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise DataError(f"{show(text[error.start])} in a name cannot be written; remove it", source=source) from error
+    if b"\0" in encoded:
+        raise DataError("a NUL character in a name cannot be written; remove it", source=source)
+    return encoded
 
 
 def _opened(name: str) -> IO[bytes]:

@@ -23,7 +23,18 @@ from streamlabel.data._tokens import Tokens, byte_table
 from streamlabel.exceptions import DataError
 from streamlabel.results import CSR, Dataset
 
-__all__ = ["RowFormat", "RowsBuilder", "named_dataset", "number_texts", "parse_rows", "row_lines", "sort_rows"]
+__all__ = [
+    "RowFormat",
+    "Rows",
+    "RowsBuilder",
+    "named_dataset",
+    "number_texts",
+    "parse_rows",
+    "row_counts",
+    "row_lines",
+    "row_slices",
+    "sort_rows",
+]
 
 LINE_END, SPACE, COMMA, COLON = 1, 2, 3, 4
 SEPARATORS = byte_table({b"\n": LINE_END, b" \t": SPACE, b",": COMMA, b":": COLON})
@@ -84,11 +95,12 @@ def parse_rows(block: bytes, first_line: int, form: RowFormat) -> Rows:
     features = _ids(tokens, index_tokens, first_line, form, "feature", form.first_feature, form.n_features)
     # A colon stands between an index and its value, so the value is always the next token.
     values = _values(tokens, index_tokens + 1, first_line, form)
+    lines = np.arange(first_line, first_line + len(row_ends))
     n_labels = np.diff(np.searchsorted(label_tokens, row_ends, side="right"), prepend=0)
     n_features = np.diff(np.searchsorted(index_tokens, row_ends, side="right"), prepend=0)
-    labels, _ = sort_rows(labels, None, n_labels, first_line, form.source, "label", form.first_label, sort=True)
+    labels, _ = sort_rows(labels, None, n_labels, lines, form.source, "label", form.first_label, sort=True)
     features, values = sort_rows(
-        features, values, n_features, first_line, form.source, "feature", form.first_feature, sort=form.sort
+        features, values, n_features, lines, form.source, "feature", form.first_feature, sort=form.sort
     )
     return Rows(labels, n_labels, features, n_features, values)
 
@@ -96,36 +108,49 @@ def parse_rows(block: bytes, first_line: int, form: RowFormat) -> Rows:
 def sort_rows(
     ids: NDArray[Any],
     values: NDArray[Any] | None,
-    counts: NDArray[np.intp],
-    first_line: int,
+    counts: NDArray[Any],
+    lines: NDArray[np.intp] | None,
     source: object,
     kind: str,
     first_id: int = 0,
     *,
     sort: bool,
 ) -> tuple[NDArray[Any], Any]:
-    """Ids strictly increasing within each row, or DataError: for duplicates always, for disorder unless ``sort``."""
+    """Ids strictly increasing within each row, or DataError: for duplicates always, for disorder unless ``sort``.
+
+    ``counts`` has the number of ids of each row; ``lines`` the line each row stands on, None where there are no lines.
+    """
     problem = _first_disorder(ids, counts)
     if problem is None:
         return ids, values
     rows = np.repeat(np.arange(len(counts)), counts)
     if not sort and ids[problem] != ids[problem - 1]:
-        raise DataError(
+        raise _row_error(
             f"{kind} {ids[problem] + first_id} comes after {ids[problem - 1] + first_id}; "
             "ids must increase along a row (sort=True accepts any order)",
-            source=source,
-            line=first_line + int(rows[problem]),
+            int(rows[problem]),
+            lines,
+            source,
         )
     order = np.lexsort((ids, rows))
     ids, values = ids[order], None if values is None else values[order]
     same = np.flatnonzero((np.diff(ids) == 0) & (np.diff(rows) == 0))
     if same.size:
-        raise DataError(
-            f"{kind} {ids[same[0]] + first_id} occurs twice in the row; remove one of the two",
-            source=source,
-            line=first_line + int(rows[same[0]]),
-        )
+        twice = f"{kind} {ids[same[0]] + first_id} occurs twice in the row; remove one of the two"
+        raise _row_error(twice, int(rows[same[0]]), lines, source)
     return ids, values
+
+
+def row_counts(chosen: NDArray[np.bool_], counts: NDArray[Any]) -> NDArray[np.intp]:
+    """How many of the chosen entries each row has; ``chosen`` has one entry for each that ``counts`` counts."""
+    totals = np.concatenate([[0], np.cumsum(chosen)])
+    return np.diff(totals[np.concatenate([[0], np.cumsum(counts)])])
+
+
+def _row_error(problem: str, row: int, lines: NDArray[np.intp] | None, source: object) -> DataError:
+    if lines is None:
+        return DataError(f"matrix row {row}: {problem}", source=source)
+    return DataError(problem, source=source, line=int(lines[row]))
 
 
 def _first_disorder(ids: NDArray[Any], counts: NDArray[np.intp]) -> int | None:
@@ -282,17 +307,21 @@ def number_texts(values: NDArray[np.floating]) -> list[str]:
     return texts
 
 
+def row_slices(X: CSR, Y: CSR) -> Iterator[tuple[slice, slice, list[int], list[int]]]:
+    """Some rows at a time: their entries of X and of Y as slices, and where in these each row starts and ends."""
+    for start in range(0, X.shape[0], ROWS_PER_WRITE):
+        x, y = (matrix.indptr[start : start + ROWS_PER_WRITE + 1] for matrix in (X, Y))
+        yield slice(x[0], x[-1]), slice(y[0], y[-1]), (x - x[0]).tolist(), (y - y[0]).tolist()
+
+
 def row_lines(X: CSR, Y: CSR, *, first_feature: int = 0, first_label: int = 0) -> Iterator[bytes]:
     """The rows as text, some at a time; the inverse of `parse_rows`."""
-    for start in range(0, X.shape[0], ROWS_PER_WRITE):
-        stop = min(start + ROWS_PER_WRITE, X.shape[0])
-        entries = slice(X.indptr[start], X.indptr[stop])
-        indices = (X.indices[entries].astype(np.int64) + first_feature).tolist()
-        pairs = [f"{index}:{text}" for index, text in zip(indices, number_texts(X.data[entries]), strict=True)]
-        labels = [str(j + first_label) for j in Y.indices[Y.indptr[start] : Y.indptr[stop]].tolist()]
-        x_ends, y_ends = (A.indptr[start : stop + 1] - A.indptr[start] for A in (X, Y))
+    for x_part, y_part, x_ends, y_ends in row_slices(X, Y):
+        indices = (X.indices[x_part].astype(np.int64) + first_feature).tolist()
+        pairs = [f"{index}:{text}" for index, text in zip(indices, number_texts(X.data[x_part]), strict=True)]
+        labels = [str(j + first_label) for j in Y.indices[y_part].tolist()]
         lines = [
             f"{','.join(labels[y_ends[i] : y_ends[i + 1]])} {' '.join(pairs[x_ends[i] : x_ends[i + 1]])}\n"
-            for i in range(stop - start)
+            for i in range(len(x_ends) - 1)
         ]
         yield "".join(lines).encode("ascii")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel._validation import canonical_labels
-from streamlabel.data._bytes import read_bytes, replacing, show
+from streamlabel.data._bytes import read_bytes, replacing, show, utf8
 from streamlabel.data._limits import check_shape
 from streamlabel.data._npy import read_members
 from streamlabel.data._rows import named_dataset, sort_rows
@@ -142,7 +142,7 @@ def _read_matrix(path: Path, kind: str, sort: bool) -> CSR:
     indices, indptr = _check_indices(data, indices, indptr, n_major, n_minor, path)
     axis = kind if name == "csr" else "row"
     counts = np.diff(indptr)
-    indices, data = sort_rows(indices, data, counts, 0, f"{path} (line = matrix row)", axis, sort=sort)
+    indices, data = sort_rows(indices, data, counts, None, path, axis, sort=sort)
     build = sparse.csr_array if name == "csr" else sparse.csc_array
     matrix = build((data, indices, indptr), shape=(n_rows, n_columns))
     return sparse.csr_array(matrix)
@@ -190,7 +190,7 @@ def _write_names(path: Path, names: Sequence[str]) -> None:
         if names:
             # A name may itself start with U+FEFF; the reader takes away one mark, so one is put before it.
             mark = "\ufeff" if names[0].startswith("\ufeff") else ""
-            file.write((mark + "\n".join(names) + "\n").encode("utf-8"))
+            file.write(utf8(mark + "\n".join(names) + "\n", path))
 
 
 def _read_rows(path: Path, n_rows: int) -> tuple[tuple[str, ...] | None, NDArray[np.datetime64] | None]:
@@ -227,11 +227,9 @@ def _write_rows(path: Path, dataset: Dataset) -> None:
         columns["id"] = dataset.row_ids
     if dataset.row_dates is not None:
         columns["date"] = [str(date) for date in dataset.row_dates]
-    if any("\0" in text for column in columns.values() for text in column):
-        raise DataError("a row id has a NUL character in it; remove it", source=path)
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     with replacing(path) as file:
-        file.write(text.getvalue().encode("utf-8"))
+        file.write(utf8(text.getvalue(), path))
