@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
 __all__ = ["ENTRIES", "Entry", "RemoteFile"]
 
@@ -29,7 +30,8 @@ class RemoteFile:
 
     @property
     def name(self) -> str:
-        return self.url.rpartition("/")[2]
+        name = urlsplit(self.url).path.rpartition("/")[2]
+        return "download" if name in ("", ".", "..") else name
 
 
 @dataclass(frozen=True)

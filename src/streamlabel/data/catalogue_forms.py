@@ -76,17 +76,18 @@ def _read_npz(entry: Entry, paths: Paths, splits: Iterable[str], column: int) ->
 
 
 def _read_xc(entry: Entry, paths: Paths, splits: Iterable[str], column: int) -> dict[str, Dataset]:
-    return {split: read_xc_text(paths[split]) for split in splits}
+    return {split: read_xc_text(paths[split], sort=True) for split in splits}
 
 
 def _read_svmlight(entry: Entry, paths: Paths, splits: Iterable[str], column: int) -> dict[str, Dataset]:
     return {
-        split: read_svmlight(paths[split], n_features=entry.n_features, n_labels=entry.n_labels) for split in splits
+        split: read_svmlight(paths[split], n_features=entry.n_features, n_labels=entry.n_labels, sort=True)
+        for split in splits
     }
 
 
 def _read_single(entry: Entry, paths: Paths, splits: Iterable[str], column: int) -> dict[str, Dataset]:
-    whole = read_xc_text(paths["data"])
+    whole = read_xc_text(paths["data"], sort=True)
     return {split: whole.take_rows(read_split_rows(paths[split], whole.n_rows, column)) for split in splits}
 
 
