@@ -176,7 +176,7 @@ def _attribute(text: str, path: PathLike, line: int) -> Attribute:
 
 @lru_cache(maxsize=256)
 def _codes(kind: str) -> tuple[dict[str, float], bool]:
-    """The declared values with their numbers, and whether they are words. Most attributes of a file declare the same."""
+    """The declared values with their numbers, and whether they are words. Most attributes declare the same."""
     if not (kind.startswith("{") and kind.endswith("}")):
         raise ValueError(f"the type {show(kind)}; expected numeric or {{value,value}}")
     fields = split_fields(kind[1:-1])

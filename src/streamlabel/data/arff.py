@@ -18,17 +18,10 @@ from numpy.typing import NDArray
 
 from streamlabel.data._arff_header import Header, label_columns, quoted, read_header
 from streamlabel.data._arff_rows import Cells, RowReader
+from streamlabel.data._build import RowsBuilder, named_dataset
 from streamlabel.data._bytes import replacing, show, utf8
-from streamlabel.data._rows import (
-    RowFormat,
-    Rows,
-    RowsBuilder,
-    named_dataset,
-    number_texts,
-    row_counts,
-    row_slices,
-    sort_rows,
-)
+from streamlabel.data._row_text import number_texts, row_slices
+from streamlabel.data._rows import RowFormat, Rows, sort_rows
 from streamlabel.exceptions import DataError
 from streamlabel.results import Dataset
 
@@ -120,11 +113,17 @@ def _split(cells: Cells, is_label: NDArray[np.bool_], header: Header, form: RowF
     positive = of_label & (values == 1)
     return Rows(
         positions[columns[positive]],
-        row_counts(positive, cells.counts),
+        _row_counts(positive, cells.counts),
         positions[columns[~of_label]],
-        row_counts(~of_label, cells.counts),
+        _row_counts(~of_label, cells.counts),
         feature_values,
     )
+
+
+def _row_counts(chosen: NDArray[np.bool_], counts: NDArray[Any]) -> NDArray[np.intp]:
+    """How many of the chosen entries each row has; ``chosen`` has one entry for each that ``counts`` counts."""
+    totals = np.concatenate([[0], np.cumsum(chosen)])
+    return np.diff(totals[np.concatenate([[0], np.cumsum(counts)])])
 
 
 def _check_labels(

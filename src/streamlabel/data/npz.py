@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel._validation import canonical_labels
+from streamlabel.data._build import named_dataset
 from streamlabel.data._bytes import read_bytes, replacing, show, utf8
 from streamlabel.data._limits import check_shape
 from streamlabel.data._npy import read_members
-from streamlabel.data._rows import named_dataset, sort_rows
+from streamlabel.data._rows import sort_rows
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.results import CSR, Dataset
 

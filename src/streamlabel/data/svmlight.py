@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamlabel.data._build import RowsBuilder, named_dataset
 from streamlabel.data._bytes import line_blocks, replacing
 from streamlabel.data._limits import check_shape
-from streamlabel.data._rows import RowFormat, Rows, RowsBuilder, named_dataset, parse_rows, row_lines
+from streamlabel.data._row_text import row_lines
+from streamlabel.data._rows import RowFormat, Rows, parse_rows
 from streamlabel.exceptions import DataError
 from streamlabel.results import Dataset
 

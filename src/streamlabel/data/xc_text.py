@@ -19,16 +19,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from streamlabel.data._build import RowsBuilder, named_dataset
 from streamlabel.data._bytes import line_blocks, replacing, show
 from streamlabel.data._limits import check_shape
-from streamlabel.data._rows import RowFormat, RowsBuilder, named_dataset, parse_rows, row_lines
+from streamlabel.data._row_text import row_lines
+from streamlabel.data._rows import RowFormat, parse_rows
 from streamlabel.exceptions import DataError
 from streamlabel.results import CSR, Dataset
 
 __all__ = ["read_xc_pair", "read_xc_text", "write_xc_pair", "write_xc_text"]
 
 PathLike = str | os.PathLike[str]
-MAX_COUNT = 10**15
+MAX_COUNT_DIGITS = 15
 
 
 def read_xc_text(
@@ -134,7 +136,7 @@ def _header(
     if len(counts) != len(names) or not all(count.isdigit() for count in counts):
         problem = f"the header is {show(first)}; expected {len(names)} whole numbers: {wanted}"
         raise DataError(problem, source=path, line=1)
-    if any(len(count) > 15 for count in counts):
+    if any(len(count) > MAX_COUNT_DIGITS for count in counts):
         raise DataError(f"the header asks for {show(first)} ({wanted}); no machine holds that", source=path, line=1)
     return tuple(int(count) for count in counts), line + 1, rest
 
