@@ -123,7 +123,7 @@ class LabelAccumulator:
 
     def __init__(self, Y_true: Any, scores_of_true: Any) -> None:
         truth = check_truth(Y_true)
-        values = np.asarray(scores_of_true)
+        values = _check_true_scores(scores_of_true)
         if values.shape != (truth.nnz,):
             raise DataError(f"scores_of_true has the shape {values.shape}; the truth has {truth.nnz} true cells")
         columns = sparse.csr_array((values, truth.indices, truth.indptr), shape=truth.shape).tocsc()
@@ -191,7 +191,7 @@ class MicroAccumulator:
     """
 
     def __init__(self, scores_of_true: Any) -> None:
-        self._targets = np.sort(np.asarray(scores_of_true))
+        self._targets = np.sort(_check_true_scores(scores_of_true))
         self._indptr = np.array([0, len(self._targets)])
         self._below = np.zeros(len(self._targets), dtype=np.int64)
         self._not_above = np.zeros(len(self._targets), dtype=np.int64)
@@ -238,6 +238,10 @@ class MicroAccumulator:
             raise DataError(f"{self.n_cells} cells have been counted, fewer than there are true ones")
         within = count_within(self._targets, self._indptr)
         return Order(self._indptr, self._below, self._not_above, *within, self.n_cells)
+
+
+def _check_true_scores(scores_of_true: Any) -> FloatArray:
+    return np.asarray(as_block(np.reshape(scores_of_true, (1, -1)), name="scores_of_true"))[0]
 
 
 def _by_labels(truth: CSR, scores: Any) -> Iterator[LabelAccumulator]:

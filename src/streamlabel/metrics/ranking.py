@@ -126,7 +126,7 @@ class RankingAccumulator:
 
     Parameters
     ----------
-    k : the k of the measures "at k"
+    k : the k of the measures "at k", one or several
     metrics : names out of `RANKING_METRICS`
     inverse_propensities : (n_labels,), needed by "PSP@k" only
 
@@ -134,9 +134,10 @@ class RankingAccumulator:
     """
 
     def __init__(
-        self, k: Iterable[int] = (1, 3, 5), *, metrics: Sequence[str] = ("P@k",), inverse_propensities: Any = None
+        self, k: int | Iterable[int] = (1, 3, 5), *, metrics: Sequence[str] = ("P@k",), inverse_propensities: Any = None
     ) -> None:
-        self.k = tuple(sorted({check_k(each) for each in k}))
+        each_k = k if isinstance(k, Iterable) else (k,)
+        self.k = tuple(sorted({check_k(each) for each in each_k}))
         self.metrics = tuple(metrics)
         unknown = sorted(set(self.metrics) - set(RANKING_METRICS))
         if unknown:
@@ -219,7 +220,10 @@ def _by_order(order: Order) -> dict[str, FloatArray]:
 def _check_weights(inverse_propensities: Any) -> FloatArray:
     if inverse_propensities is None:
         raise DataError("PSP@k needs inverse_propensities; make them with inverse_propensity(Y_train)")
-    weights = np.asarray(inverse_propensities, dtype=np.float64)
+    try:
+        weights = np.asarray(inverse_propensities, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"inverse_propensities cannot be read as numbers: {error}") from error
     if weights.ndim != 1 or not np.isfinite(weights).all() or not (weights > 0).all():
         raise DataError("inverse_propensities must be one positive finite number a label")
     return weights

@@ -27,7 +27,7 @@ METRICS = RANKING_METRICS + LABEL_METRICS + MICRO_METRICS + DECISION_METRICS
 def evaluate(
     Y_true: Any,
     scores: Any,
-    k: Iterable[int] = (1, 3, 5),
+    k: int | Iterable[int] = (1, 3, 5),
     metrics: Iterable[str] | None = None,
     *,
     inverse_propensities: Any = None,
@@ -40,7 +40,7 @@ def evaluate(
     Y_true : (n_rows, n_labels) 0/1, dense or sparse
     scores : (n_rows, n_labels) dense, sparse or `RowBlocks` (read twice when a measure over labels or cells is asked
         for, else once)
-    k : for the measures "at k"
+    k : for the measures "at k", one or several
     metrics : names out of `METRICS`; by default all that need nothing further, "PSP@k" when ``inverse_propensities``
         is given, and Hamming loss and F1 when ``threshold`` is given
     inverse_propensities : (n_labels,), from `ranking.inverse_propensity` of the training labels
@@ -92,7 +92,8 @@ def _above(block: Block, threshold: float) -> CSR:
     """The 0/1 predictions of a block; a missing score is not above anything."""
     if isinstance(block, np.ndarray):
         return sparse.csr_array((block > threshold).astype(np.int8))
-    predicted = sparse.csr_array(((block.data > threshold).astype(np.int8), block.indices, block.indptr), block.shape)
+    above = (block.data > threshold).astype(np.int8)
+    predicted = sparse.csr_array((above, block.indices, block.indptr), shape=block.shape, copy=True)
     predicted.eliminate_zeros()
     return predicted
 
