@@ -1,7 +1,31 @@
 """A multi-label classifier whose label set grows while it is in use."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from streamlabel._version import __version__
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import Dataset, TextDataset
+
+if TYPE_CHECKING:
+    from streamlabel.models.streaming import StreamingLabelClassifier
+    from streamlabel.results import Dataset, TextDataset
 
 __all__ = ["Dataset", "StreamingLabelClassifier", "TextDataset", "__version__"]
+
+# Public names are imported when first used: scikit-learn takes a second that `streamlabel --help` need not wait.
+_HOMES = {
+    "Dataset": "streamlabel.results",
+    "StreamingLabelClassifier": "streamlabel.models.streaming",
+    "TextDataset": "streamlabel.results",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
