@@ -15,13 +15,21 @@ from streamlabel.data.npz import read_npz
 from streamlabel.data.parquet import read_parquet
 from streamlabel.data.records import Source, open_source, source_name
 from streamlabel.data.svmlight import read_svmlight
-from streamlabel.data.xc_text import read_xc_text
+from streamlabel.data.xc_text import read_xc_pair, read_xc_text
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.results import Dataset, TextDataset
 
 __all__ = ["FORMATS", "format_of", "load_dataset"]
 
 Reader: TypeAlias = Callable[..., Dataset | TextDataset]
+
+
+def _read_xc(
+    path: str | os.PathLike[str], *, labels_path: str | os.PathLike[str] | None = None, **options: Any
+) -> Dataset:
+    """One file, or the features file of the two-file form with ``labels_path``."""
+    return read_xc_text(path, **options) if labels_path is None else read_xc_pair(path, labels_path, **options)
+
 
 FORMATS: dict[str, Reader] = {
     "arff": read_arff,
@@ -30,7 +38,7 @@ FORMATS: dict[str, Reader] = {
     "npz": read_npz,
     "parquet": read_parquet,
     "svmlight": read_svmlight,
-    "xc": read_xc_text,
+    "xc": _read_xc,
 }
 STREAMED = ("csv", "jsonl")
 
@@ -67,7 +75,8 @@ def load_dataset(path: Source, format: str | None = None, **options: Any) -> Dat
     path : a file, a folder of npz files, "-" for standard input or an open binary file (CSV and JSONL; give the
         format)
     format : one of `FORMATS`. None: by the suffix (``.txt`` is XC text), else by how the file begins
-    options : passed on to the reader of that format
+    options : passed on to the reader of that format (for XC text, ``labels_path`` names the second file of the
+        two-file form)
 
     Returns
     -------

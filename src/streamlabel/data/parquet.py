@@ -144,7 +144,7 @@ class _File:
         max_bytes = available_memory() // 2 if max_bytes is None else max_bytes
         batches, size = [], 0
         try:
-            for batch in self._file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
+            for batch in self._batches(columns):
                 batch.validate(full=True)
                 batches.append(batch)
                 size += batch.nbytes
@@ -155,12 +155,19 @@ class _File:
             table = self.arrow.Table.from_batches([batch.select(columns) for batch in batches], schema)
         except DataError:
             raise
+        except self.arrow.ArrowNotImplementedError as error:
+            raise DataError(f"{error}; write these columns as plain lists and strings", source=self.source) from None
         except self.failures as error:
             raise self.damaged(error) from None
         if table.num_rows != self._file.metadata.num_rows:
             problem = f"{table.num_rows} rows where its footer says {self._file.metadata.num_rows}; fetch it again"
             raise DataError(problem, source=self.source)
         return table
+
+    def _batches(self, columns: list[str]) -> Iterator[Any]:
+        # One row group at a time: Arrow cannot join lists of dictionary-encoded strings across groups.
+        for group in range(self._file.num_row_groups):
+            yield from self._file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[group], columns=columns)
 
     def kept_names(self) -> dict[str, tuple[str, ...]]:
         """Label names and feature names that `write_parquet` put into the metadata."""

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 from streamlabel._validation import canonical_csr
 from streamlabel.data._bytes import read_bytes, replacing
@@ -83,22 +83,26 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> CSR:
         """Learn vocabulary and idf weights; X of these texts, (n_texts, n_terms)."""
-        inner = self._make_inner()
+        counter = self._make_counter()
         checked = _check_texts(texts)
         if not checked:
             raise DataError("there are no texts to learn a vocabulary from")
         try:
-            X = inner.fit_transform(checked)
+            counts = counter.fit_transform(checked)
         except ValueError as error:
             problem = f"no vocabulary can be learnt from these {len(checked)} texts ({error})"
             raise DataError(f"{problem}; lower min_df, raise max_df or leave out stop_words") from None
-        self._adopt(inner)
-        return canonical_csr(X)
+        counts.sort_indices()  # the row norms add up in this order, here and in transform: the same bits
+        weigher = TfidfTransformer(sublinear_tf=self.sublinear_tf).fit(counts)
+        self._adopt(counter, weigher)
+        return canonical_csr(weigher.transform(counts))
 
     def transform(self, texts: Iterable[str]) -> CSR:
         """X of these texts, (n_texts, n_terms); terms outside the vocabulary count nothing."""
         self._check_fitted()
-        return canonical_csr(self._inner.transform(_check_texts(texts)))
+        counts = self._counter.transform(_check_texts(texts))
+        counts.sort_indices()
+        return canonical_csr(self._weigher.transform(counts))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The terms, as scikit-learn wants them."""
@@ -132,18 +136,21 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
             problem = getattr(error, "problem", str(error))
             raise DataError(f"not a saved text vectorizer: {problem}; save it again", source=path) from None
         vectorizer = cls(**parameters)
-        inner = vectorizer._make_inner(vocabulary=terms)
-        inner.idf_ = np.array(idf, dtype=parameters["dtype"])
-        vectorizer._adopt(inner)
+        weigher = TfidfTransformer(sublinear_tf=vectorizer.sublinear_tf)
+        weigher.idf_ = np.array(idf, dtype=parameters["dtype"])
+        vectorizer._adopt(vectorizer._make_counter(vocabulary=terms), weigher)
         return vectorizer
 
-    def _make_inner(self, vocabulary: list[str] | None = None) -> TfidfVectorizer:
-        return TfidfVectorizer(vocabulary=vocabulary, **_inner_parameters(self.get_params(deep=False)))
+    def _make_counter(self, vocabulary: list[str] | None = None) -> CountVectorizer:
+        parameters = _check_parameters(self.get_params(deep=False))
+        del parameters["sublinear_tf"]
+        parameters.update(ngram_range=tuple(parameters["ngram_range"]), dtype=np.dtype(parameters["dtype"]).type)
+        return CountVectorizer(vocabulary=vocabulary, **parameters)
 
-    def _adopt(self, inner: TfidfVectorizer) -> None:
-        self._inner = inner
-        self.terms_: tuple[str, ...] = tuple(str(term) for term in inner.get_feature_names_out())
-        self.idf_: np.ndarray = inner.idf_
+    def _adopt(self, counter: CountVectorizer, weigher: TfidfTransformer) -> None:
+        self._counter, self._weigher = counter, weigher
+        self.terms_: tuple[str, ...] = tuple(str(term) for term in counter.get_feature_names_out())
+        self.idf_: np.ndarray = weigher.idf_
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "terms_"):
@@ -177,12 +184,6 @@ def _check_texts(texts: Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise DataError(f"text {position} is of type {type(text).__name__}; texts must be strings")
     return checked
-
-
-def _inner_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters as scikit-learn's vectorizer takes them."""
-    checked = _check_parameters(parameters)
-    return {**checked, "ngram_range": tuple(checked["ngram_range"]), "dtype": np.dtype(checked["dtype"]).type}
 
 
 def _check_parameters(parameters: dict[str, Any]) -> dict[str, Any]:

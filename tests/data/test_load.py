@@ -1,0 +1,132 @@
+"""The door for all formats: by suffix, by how the file begins, and what it says when it cannot tell."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from streamlabel.data.load import FORMATS, format_of, load_dataset
+from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.results import Dataset, TextDataset
+
+Y_EXPECTED = [[1, 0], [0, 1]]
+CONTENTS = {
+    "jsonl": '{"text": "x", "labels": ["label_0"]}\n{"text": "y", "labels": ["label_1"]}\n',
+    "csv": "text,labels\nx,label_0\ny,label_1\n",
+    "xc": "2 3 2\n0 0:1.5 2:2\n1 1:3\n",
+    "svmlight": "0 1:1.5 3:2\n1 2:3\n",
+    "arff": "% a comment\n@relation 'r: -C 2'\n@attribute label_0 {0,1}\n@attribute label_1 {0,1}\n"
+    "@attribute a numeric\n@attribute b numeric\n@attribute c numeric\n@data\n1,0,1.5,0,2\n0,1,0,3,0\n",
+}
+SUFFIXES = {
+    "jsonl": [".jsonl", ".ndjson", ".JSONL"],
+    "csv": [".csv"],
+    "xc": [".txt"],
+    "svmlight": [".svm", ".svmlight", ".libsvm"],
+    "arff": [".arff"],
+}
+
+
+def check(dataset: Dataset | TextDataset) -> None:
+    np.testing.assert_array_equal(dataset.Y.toarray(), Y_EXPECTED)
+    assert dataset.label_names == ("label_0", "label_1")
+    if isinstance(dataset, TextDataset):
+        assert list(dataset.texts) == ["x", "y"]
+    else:
+        np.testing.assert_array_equal(dataset.X.toarray(), [[1.5, 0, 2], [0, 3, 0]])
+
+
+@pytest.mark.parametrize(("name", "suffix"), [(name, suffix) for name in SUFFIXES for suffix in SUFFIXES[name]])
+def test_by_suffix(tmp_path: Path, name: str, suffix: str) -> None:
+    path = tmp_path / f"data{suffix}"
+    path.write_text(CONTENTS[name], encoding="utf-8")
+    check(load_dataset(path))
+    check(load_dataset(str(path)))
+
+
+@pytest.mark.parametrize("name", sorted(set(CONTENTS) - {"csv"}))
+def test_by_beginning(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "data.unknown"
+    path.write_text(CONTENTS[name], encoding="utf-8")
+    assert format_of(path) == name
+    check(load_dataset(path))
+
+
+@pytest.mark.parametrize("name", sorted(CONTENTS))
+def test_by_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "data.zip"
+    path.write_text(CONTENTS[name], encoding="utf-8")
+    check(load_dataset(path, format=name))
+
+
+def test_tabs(tmp_path: Path) -> None:
+    path = tmp_path / "data.tsv"
+    path.write_text(CONTENTS["csv"].replace(",", "\t"), encoding="utf-8")
+    check(load_dataset(path))
+
+
+def test_npz_files_and_folders(tmp_path: Path) -> None:
+    sparse.save_npz(tmp_path / "X_train.npz", sparse.csr_array(np.array([[1.5, 0, 2], [0, 3, 0]])))
+    sparse.save_npz(tmp_path / "Y_train.npz", sparse.csr_array(np.array(Y_EXPECTED)))
+    check(load_dataset(tmp_path))
+    check(load_dataset(tmp_path / "X_train.npz", Y_path=tmp_path / "Y_train.npz"))
+
+
+def test_the_two_file_form(tmp_path: Path) -> None:
+    (tmp_path / "trn_X_Xf.txt").write_text("2 3\n0:1.5 2:2\n1:3\n", encoding="utf-8")
+    (tmp_path / "trn_X_Y.txt").write_text("2 2\n0:1\n1:1\n", encoding="utf-8")
+    check(load_dataset(tmp_path / "trn_X_Xf.txt", labels_path=tmp_path / "trn_X_Y.txt"))
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for name in ("data.parquet", "data"):
+        pq.write_table(pa.table({"text": ["x", "y"], "labels": [["label_0"], ["label_1"]]}), tmp_path / name)
+        check(load_dataset(tmp_path / name))
+
+
+def test_options_reach_the_reader(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(CONTENTS["csv"], encoding="utf-8")
+    assert load_dataset(path, text_column="labels").texts == ["label_0", "label_1"]
+    with pytest.raises(TypeError, match="no_such_option"):
+        load_dataset(path, no_such_option=1)
+
+
+def test_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("csv", "jsonl"):
+        check(load_dataset(io.BytesIO(CONTENTS[name].encode()), format=name))
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(CONTENTS[name].encode())))
+        check(load_dataset("-", format=name))
+    with pytest.raises(DataError, match="give the format"):
+        load_dataset("-")
+    with pytest.raises(DataError, match="cannot be read from a stream"):
+        load_dataset("-", format="xc")
+
+
+@pytest.mark.parametrize("content", [b"", b"text,labels\nx,a\n", b"\x80\x04\x95", b"hello", b"\xff\xfe\x00"])
+def test_formats_that_cannot_be_told(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "data.bin"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="pass format=, one of arff, csv") as caught:
+        load_dataset(path)
+    assert caught.value.source == str(path)
+
+
+def test_what_is_not_there(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.jsonl", tmp_path / "absent", "a\0b"):
+        with pytest.raises(NotFoundError, match="no such file"):
+            load_dataset(path)
+    with pytest.raises(DataError, match=f"use one of {', '.join(FORMATS)}"):
+        load_dataset(tmp_path, format="excel")
+
+
+@pytest.mark.data
+def test_real_files(data_root: Path) -> None:
+    dataset = load_dataset(data_root / "eurlex57k" / "eurlex57k_text.parquet", id_column="celex_id")
+    assert isinstance(dataset, TextDataset)
+    assert (dataset.n_rows, dataset.n_labels) == (57_000, 4_271)
