@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from unittest import mock
 
 
 @dataclass
@@ -21,6 +24,7 @@ class Site:
     statuses: list[int] = field(default_factory=list)  # error answers to give first
     redirects: dict[str, str] = field(default_factory=dict)
     length: bool = True
+    stall: float = 0.0  # seconds to keep a broken connection open and silent
     shift: int = 0  # a wrong start in Content-Range
     requests: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
@@ -67,20 +71,27 @@ class Handler(BaseHTTPRequestHandler):
         if site.length:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body[: site.breaks.pop(0)] if site.breaks else body)
         self.close_connection = True
+        if not site.breaks:
+            self.wfile.write(body)
+            return
+        self.wfile.write(body[: site.breaks.pop(0)])
+        self.wfile.flush()
+        time.sleep(site.stall)
 
 
 @contextmanager
 def running_site(body: bytes = b"") -> Iterator[Site]:
     """The server, as long as the block runs; ``site.url`` is its address."""
     site = Site(body)
+    no_proxy = mock.patch.dict(os.environ, {"no_proxy": "127.0.0.1"})
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("BoundHandler", (Handler,), {"site": site}))
     site.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
-        yield site
+        with no_proxy:
+            yield site
     finally:
         server.shutdown()
         server.server_close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from http_site import Site, closed_port, running_site
 from streamlabel.cli import main
 from streamlabel.data import catalogue
 from streamlabel.data.catalogue_entries import ENTRIES, Entry, RemoteFile
+from streamlabel.data.fetch import fetch_set
 from tiny_set import N_TRAIN, ROWS, TINY, write_form, xc_text
 
 
@@ -152,7 +154,7 @@ def test_get_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_get_without_network_tells_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamlabel.data.download.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("streamlabel.cli.datasets.fetch_set", partial(fetch_set, attempts=1))
     use(monkeypatch, replace(TINY, files=(RemoteFile(f"http://127.0.0.1:{closed_port()}/train.txt"),)))
     result = call("get", "tiny")
     assert result.exit_code == 1

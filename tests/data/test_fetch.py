@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 from http_site import Site, closed_port, running_site
-from streamlabel.data.catalogue import load_catalogue_splits
+from streamlabel.data.catalogue import find_entry, load_catalogue_splits
 from streamlabel.data.catalogue_entries import Entry, RemoteFile
+from streamlabel.data.download import file_sha256
 from streamlabel.data.fetch import fetch_set
 from streamlabel.exceptions import DataError, DownloadError, NotFoundError
 from tiny_set import N_TRAIN, ROWS, TINY, expected, svmlight, xc_text
@@ -190,3 +191,15 @@ def test_checksum_file_that_is_not_one(site: Site, tmp_path: Path) -> None:
     (tmp_path / "checksums.json").write_text("{")
     with pytest.raises(DataError, match=r"checksums\.json: not a list of checksums"):
         fetch_set(entry_at(site), tmp_path, **QUICK)
+
+
+def test_real_bibtex_over_a_bad_line(site: Site, tmp_path: Path, data_root: Path) -> None:
+    bibtex = find_entry("bibtex")
+    site.files = {f"/{file.name}": (data_root / "bibtex" / file.name).read_bytes() for file in bibtex.files}
+    site.breaks = [1_000_000, 500_000]
+    here = replace(bibtex, files=tuple(replace(file, url=f"{site.url}/{file.name}") for file in bibtex.files))
+    found = fetch_set(here, tmp_path, **QUICK)
+    assert [request.get("range") for request in site.requests[:3]] == [None, "bytes=1000000-", "bytes=1500000-"]
+    assert {file.name: file_sha256(found.folder / file.name) for file in bibtex.files} == {
+        file.name: file.sha256 for file in bibtex.files
+    }

@@ -1,7 +1,7 @@
 """Getting a named set: download it or take given files, unpack, compare with what was published, move into place.
 
 In the folder ``root`` each set has the folder ``NAME``; while it is being fetched, ``.NAME.download`` holds what has
-arrived (a later run goes on from there) and ``.NAME.new`` what is being checked.
+arrived (a later run goes on from there) and ``.NAME.new.*`` what is being checked.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,15 +54,15 @@ def fetch_set(
     DownloadError : no address, no network, a wrong file; the message says how to get the files by hand
     DataError : what came is not the published set; nothing of it is kept
     """
-    remotes = [RemoteFile(place, max_bytes=MIRROR_BYTES) for place in places if _is_web(place)] or list(entry.files)
+    remotes = [RemoteFile(place, max_bytes=MIRROR_BYTES) for place in places if _is_web(place)]
     local = [Path(place) for place in places if not _is_web(place)]
+    if not places:
+        remotes = list(entry.files)
+    if not remotes and not local:
+        raise DownloadError(f"{entry.name} cannot be downloaded from a stable public address. {_by_hand(entry, root)}")
     for path in local:
         if not path.is_file():
             raise NotFoundError(f"{path}: no such file, and not a web address")
-    if local and not any(_is_web(place) for place in places):
-        remotes = []
-    if not remotes and not local:
-        raise DownloadError(f"{entry.name} cannot be downloaded from a stable public address. {_by_hand(entry, root)}")
     try:
         digests = _download_all(entry, remotes, root, progress, options)
         arrived = [_download_folder(entry, root) / remote.name for remote in remotes]
@@ -131,9 +132,8 @@ def _download_all(
 
 def _install(entry: Entry, arrived: Sequence[Path], root: Path) -> FoundSet:
     """Unpack, load, compare, move into place. What is wrong is removed, with what it was unpacked from."""
-    new = root / f".{entry.name}.new"
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
+    root.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=f".{entry.name}.new.", dir=root))
     try:
         for path in arrived:
             if archive_kind(path) is not None:
