@@ -127,7 +127,8 @@ class LabelAccumulator:
         if values.shape != (truth.nnz,):
             raise DataError(f"scores_of_true has the shape {values.shape}; the truth has {truth.nnz} true cells")
         columns = sparse.csr_array((values, truth.indices, truth.indptr), shape=truth.shape).tocsc()
-        self._targets, self._indptr = columns.data, columns.indptr
+        self._targets: FloatArray = columns.data
+        self._indptr = columns.indptr
         self._below = np.zeros(truth.nnz, dtype=np.int64)
         self._not_above = np.zeros(truth.nnz, dtype=np.int64)
         self.n_rows = 0
@@ -241,7 +242,8 @@ class MicroAccumulator:
 
 
 def _check_true_scores(scores_of_true: Any) -> FloatArray:
-    return np.asarray(as_block(np.reshape(scores_of_true, (1, -1)), name="scores_of_true"))[0]
+    values: FloatArray = np.asarray(as_block(np.reshape(scores_of_true, (1, -1)), name="scores_of_true"))[0]
+    return values
 
 
 def _by_labels(truth: CSR, scores: Any) -> Iterator[LabelAccumulator]:
