@@ -120,8 +120,10 @@ def test_server_that_ignores_range(site: Site, tmp_path: Path) -> None:
 def test_server_that_sends_another_piece_than_asked(site: Site, tmp_path: Path) -> None:
     site.shift = 7
     site.breaks = [100_000]
-    fetch(site, tmp_path / "file.bin")  # the piece is refused, then everything is fetched once more
+    fetch(site, tmp_path / "file.bin")
     assert (tmp_path / "file.bin").read_bytes() == BODY
+    # The piece is refused, then everything is fetched once more.
+    assert [request.get("range") for request in site.requests] == [None, "bytes=100000-", None]
 
 
 def test_weak_etag_is_not_used_to_resume(site: Site, tmp_path: Path) -> None:
