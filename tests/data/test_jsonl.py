@@ -75,7 +75,11 @@ def test_given_names_fix_the_columns() -> None:
     np.testing.assert_array_equal(dataset.X.toarray(), [[3, 0, 2]])
     np.testing.assert_array_equal(dataset.Y.toarray(), [[1, 0, 1]])
     assert "'y' is not among the 1 label_names" in str(refusal(content, label_names=["x"]))
-    assert "'b' is not among the 1 feature_names" in str(refusal(content, feature_names=["a"]))
+    error = refusal(content, feature_names=["a"])
+    assert "'b' is not among the 1 feature_names" in error.problem
+    assert error.line == 1
+    assert "1 features for 2 feature_names" in str(refusal('{"features": [1], "labels": []}', feature_names=["a", "b"]))
+    assert "use 'float64'" in str(refusal(content, dtype="int32"))
     assert "twice" in str(refusal(content, feature_names=["a", "a", "b"]))
 
 
@@ -219,9 +223,7 @@ def test_every_line_is_plain_json(tmp_path: Path) -> None:
 
 
 def test_wide_sets_without_names_are_not_written_densely(tmp_path: Path) -> None:
-    wide = Dataset(
-        X=sparse.csr_array((1000, 10**6)), Y=sparse.csr_array((1000, 1), dtype=np.int8), label_names=("a",)
-    )
+    wide = Dataset(X=sparse.csr_array((1000, 10**6)), Y=sparse.csr_array((1000, 1), dtype=np.int8), label_names=("a",))
     with pytest.raises(DataError, match="feature_names"):
         write_jsonl(wide, tmp_path / "a.jsonl")
     assert not list(tmp_path.iterdir())

@@ -111,6 +111,7 @@ def read_csv(
             lines.append(line)
     check_rows(len(lines), source)
     Y, names = labels.matrix(
+        source=source,
         row_error=lambda problem, row: DataError(problem, source=source, line=lines[row]),
         label_names=label_names,
         first_names=label_columns or (),
@@ -240,6 +241,8 @@ def write_csv(
     ``one_column_a_label`` writes 0/1 columns named after the labels instead of the tag column. Pass ``label_names``
     (or ``label_columns``) to `read_csv` to get the columns of Y back in the same order, exactly.
     """
+    if not isinstance(dataset, TextDataset):
+        raise DataError("CSV holds texts; write a set of features as JSONL, Parquet, XC text or npz", source=path)
     delimiter = delimiter or ("\t" if os.fspath(path).lower().endswith((".tsv", ".tab")) else ",")
     _check_delimiters(delimiter, delimiter_of_tags)
     header = [id_column] if dataset.row_ids is not None else []

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,31 +72,42 @@ def read_jsonl(
         With file and line, at the first row that cannot be used. Nothing is dropped.
     """
     source = source_name(path)
-    rows = _Rows(source, text_field, features_field, labels_field, id_field, date_field)
+    fields = _Fields(text_field, features_field, labels_field, id_field, date_field)
+    rows = _Rows(source, fields, _Features(feature_names, dtype))
     with open_source(path) as handle:
         for line_number, line in enumerate(read_lines(handle, source, max_line_bytes), start=1):
             if line.strip():
                 rows.add(line, line_number)
-    Y, names = rows.labels.matrix(row_error=rows.error, label_names=label_names, repeated_labels=repeated_labels)
-    common: dict[str, Any] = dict(zip(("row_ids", "row_dates"), rows.ids_and_dates(), strict=True), source=source)
+    check_rows(len(rows.lines), source)
+    Y, names = rows.labels.matrix(
+        source=source, row_error=rows.error, label_names=label_names, repeated_labels=repeated_labels
+    )
+    common: dict[str, Any] = {"row_ids": rows.row_ids(), "row_dates": rows.row_dates(), "source": source}
     if rows.form == "text":
         return TextDataset(texts=rows.texts, Y=Y, label_names=names, **common)
-    X, columns = rows.features.matrix(rows, feature_names, np.dtype(dtype))
+    X, columns = rows.features.matrix()
     return Dataset(X=X, Y=Y, label_names=names, feature_names=columns, **common)
+
+
+class _Fields(NamedTuple):
+    """What the fields are called."""
+
+    text: str | None
+    features: str | None
+    labels: str
+    id: str
+    date: str
 
 
 class _Rows:
     """The rows read so far, field by field."""
 
-    def __init__(
-        self, source: str, text_field: str | None, features_field: str | None, labels: str, id_: str, date: str
-    ) -> None:
+    def __init__(self, source: str, fields: _Fields, features: _Features) -> None:
         self.source = source
-        self.text_field, self.features_field = text_field, features_field
-        self.labels_field, self.id_field, self.date_field = labels, id_, date
+        self.fields = fields
+        self.features = features
         self.form = ""  # text, numbers by name, list of numbers
         self.texts: list[str] = []
-        self.features = _Features()
         self.labels = LabelLists()
         self.ids: list[str | None] = []
         self.dates: list[np.datetime64] = []
@@ -120,11 +131,11 @@ class _Rows:
         self.lines.append(line_number)
 
     def _add_content(self, record: dict[str, Any]) -> None:
-        fields = [name for name in (self.text_field, self.features_field) if name is not None and name in record]
+        fields = [name for name in (self.fields.text, self.fields.features) if name is not None and name in record]
         if len(fields) != 1:
             raise ValueError(self._no_single_content(record, fields))
         value = record[fields[0]]
-        if fields[0] == self.text_field:
+        if fields[0] == self.fields.text:
             form = "text"
             self.texts.append(_string(value, fields[0]))
         elif isinstance(value, dict | list):
@@ -139,116 +150,113 @@ class _Rows:
     def _no_single_content(self, record: dict[str, Any], fields: list[str]) -> str:
         if fields:
             return f"has both {fields[0]!r} and {fields[1]!r}; pass text_field=None or features_field=None to choose"
-        wanted = " or ".join(repr(name) for name in (self.text_field, self.features_field) if name is not None)
+        wanted = " or ".join(repr(name) for name in (self.fields.text, self.fields.features) if name is not None)
         return f"no field {wanted}; the fields are {_listing(record)}"
 
     def _labels_of(self, record: dict[str, Any]) -> list[str]:
-        if self.labels_field not in record:
-            raise ValueError(f"no field {self.labels_field!r}; the fields are {_listing(record)} ([] means no label)")
-        labels = record[self.labels_field]
+        if self.fields.labels not in record:
+            raise ValueError(f"no field {self.fields.labels!r}; the fields are {_listing(record)} ([] means no label)")
+        labels = record[self.fields.labels]
         if not isinstance(labels, list):
-            raise ValueError(f"{self.labels_field!r} is {_kind(labels)}; it must be a list of strings")
+            raise ValueError(f"{self.fields.labels!r} is {_kind(labels)}; it must be a list of strings")
         for label in labels:
             if not isinstance(label, str):
-                raise ValueError(f"{self.labels_field!r} holds {_kind(label)}; it must be a list of strings")
+                raise ValueError(f"{self.fields.labels!r} holds {_kind(label)}; it must be a list of strings")
         return labels
 
     def _id_of(self, record: dict[str, Any]) -> str | None:
-        if self.id_field not in record:
+        if self.fields.id not in record:
             id_ = None
-        elif isinstance(value := record[self.id_field], int) and not isinstance(value, bool):
+        elif isinstance(value := record[self.fields.id], int) and not isinstance(value, bool):
             id_ = str(value)
         else:
-            id_ = _string(value, self.id_field)
+            id_ = _string(value, self.fields.id)
         if self.ids and (id_ is None) != (self.ids[0] is None):
             state = "no" if id_ is None else "a"
             raise ValueError(
-                f"has {state} field {self.id_field!r}, unlike the rows before; give all rows an id, or none"
+                f"has {state} field {self.fields.id!r}, unlike the rows before; give all rows an id, or none"
             )
         return id_
 
     def _date_of(self, record: dict[str, Any]) -> np.datetime64:
-        self.any_date |= self.date_field in record
-        value = record.get(self.date_field)
-        return parse_date("" if value is None else _string(value, self.date_field))
+        self.any_date |= self.fields.date in record
+        value = record.get(self.fields.date)
+        return parse_date("" if value is None else _string(value, self.fields.date))
 
-    def ids_and_dates(self) -> tuple[tuple[str, ...] | None, NDArray[np.datetime64] | None]:
-        check_rows(len(self.lines), self.source)
-        ids = None if self.ids[0] is None else tuple(str(id_) for id_ in self.ids)
-        return ids, np.array(self.dates, dtype="datetime64[D]") if self.any_date else None
+    def row_ids(self) -> tuple[str, ...] | None:
+        return None if self.ids[0] is None else tuple(str(id_) for id_ in self.ids)
+
+    def row_dates(self) -> NDArray[np.datetime64] | None:
+        return np.array(self.dates, dtype="datetime64[D]") if self.any_date else None
 
 
 class _Features:
     """Features row by row: CSR parts, and the column of each name (or the common length of the lists)."""
 
-    def __init__(self) -> None:
-        self.column_of: dict[str, int] = {}
-        self.width: int | None = None
-        self.columns: list[NDArray[np.int64]] = []
-        self.values: list[NDArray[np.float64]] = []
+    def __init__(self, feature_names: Sequence[str] | None, dtype: Any) -> None:
+        self._column_of = {str(name): j for j, name in enumerate(feature_names or ())}
+        self._closed = feature_names is not None
+        self._dtype = np.dtype(dtype) if dtype in ("float32", "float64", np.float32, np.float64) else None
+        if self._dtype is None:
+            raise DataError(f"dtype is {dtype!r}; use 'float64' or 'float32'")
+        if feature_names is not None and len(self._column_of) != len(feature_names):
+            raise DataError("feature_names holds a name twice; names must differ")
+        self._width: int | None = None
+        self._columns: list[NDArray[np.int64]] = []
+        self._values: list[NDArray[np.floating]] = []
 
     def add(self, features: dict[str, Any] | list[Any]) -> None:
-        numbers = list(features.values()) if isinstance(features, dict) else features
-        values = _finite_numbers(numbers)
         if isinstance(features, dict):
-            codes = [self.column_of.setdefault(name, len(self.column_of)) for name in features]
-            columns = np.array(codes, dtype=np.int64)
+            columns = self._columns_of_names(list(features))
+            values = _finite_numbers(list(features.values()), self._dtype)
         else:
-            self.width = len(features) if self.width is None else self.width
-            if len(features) != self.width:
-                raise ValueError(f"has {len(features)} features where the rows before have {self.width}")
-            columns = np.arange(self.width)
+            columns = self._columns_of_list(len(features))
+            values = _finite_numbers(features, self._dtype)
         kept = values != 0
-        self.columns.append(columns[kept])
-        self.values.append(values[kept])
+        self._columns.append(columns[kept])
+        self._values.append(values[kept])
 
-    def matrix(
-        self, rows: _Rows, feature_names: Sequence[str] | None, dtype: np.dtype[Any]
-    ) -> tuple[CSR, tuple[str, ...] | None]:
-        """(X, feature_names)."""
-        columns, names = np.concatenate(self.columns), self._names(rows, feature_names)
-        if self.width is None and feature_names is not None:
-            columns = self._given_columns(rows, names or ())[columns]
-        with np.errstate(over="ignore"):
-            values = np.concatenate(self.values).astype(dtype)
-        indptr = np.cumsum([0, *map(len, self.columns)])
-        if not np.isfinite(values).all():
-            row = int(np.searchsorted(indptr, np.argmin(np.isfinite(values)), side="right")) - 1
-            raise rows.error(f"a number does not fit in {dtype}; use dtype float64", row)
-        width = len(names) if names is not None else self.width or 0
-        X = sparse.csr_array((values, columns, indptr), shape=(len(self.columns), width))
+    def _columns_of_names(self, names: list[str]) -> NDArray[np.int64]:
+        if self._closed:
+            for name in names:
+                if name not in self._column_of:
+                    known = len(self._column_of)
+                    raise ValueError(
+                        f"feature {name!r} is not among the {known} feature_names; add it, or leave them out"
+                    )
+        codes = [self._column_of.setdefault(name, len(self._column_of)) for name in names]
+        return np.array(codes, dtype=np.int64)
+
+    def _columns_of_list(self, width: int) -> NDArray[np.int64]:
+        if self._closed and width != len(self._column_of):
+            raise ValueError(f"has {width} features for {len(self._column_of)} feature_names")
+        self._width = width if self._width is None else self._width
+        if width != self._width:
+            raise ValueError(f"has {width} features where the rows before have {self._width}")
+        return np.arange(width)
+
+    def matrix(self) -> tuple[CSR, tuple[str, ...] | None]:
+        """(X, feature_names); there are no names where rows were lists and none were given."""
+        names = tuple(self._column_of) if self._closed or self._width is None else None
+        width = len(self._column_of) if self._width is None else self._width
+        indptr = np.cumsum([0, *map(len, self._columns)])
+        parts = (np.concatenate(self._values), np.concatenate(self._columns), indptr)
+        X = sparse.csr_array(parts, shape=(len(self._columns), width))
         X.sort_indices()
         return X, names
 
-    def _names(self, rows: _Rows, feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
-        if feature_names is None:
-            return tuple(self.column_of) if self.width is None else None
-        names = tuple(map(str, feature_names))
-        if len(set(names)) != len(names):
-            raise DataError("feature_names holds a name twice; names must differ")
-        if self.width is not None and len(names) != self.width:
-            raise DataError(f"{len(names)} feature_names for rows of {self.width} features", source=rows.source)
-        return names
 
-    def _given_columns(self, rows: _Rows, names: tuple[str, ...]) -> NDArray[np.int64]:
-        position = {name: j for j, name in enumerate(names)}
-        for name in self.column_of:
-            if name not in position:
-                problem = f"feature {name!r} is not among the {len(names)} feature_names; add it, or leave them out"
-                raise DataError(problem, source=rows.source)
-        return np.array([position[name] for name in self.column_of], dtype=np.int64)
-
-
-def _finite_numbers(numbers: list[Any]) -> NDArray[np.float64]:
+def _finite_numbers(numbers: list[Any], dtype: Any) -> NDArray[np.floating]:
     for kind in set(map(type, numbers)) - {int, float}:
         example = next(number for number in numbers if type(number) is kind)
         raise ValueError(f"the features hold {_kind(example)}; they must be numbers")
     try:
-        values = np.array(numbers, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            values = np.array(numbers, dtype=np.float64).astype(dtype, copy=False)
     except OverflowError:
         values = np.array([np.inf])
     if not np.isfinite(values).all():
-        raise ValueError("a feature is too large for a float64; rescale it")
+        raise ValueError(f"a feature is too large for {dtype}; rescale it, or use float64")
     return values
 
 

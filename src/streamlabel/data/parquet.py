@@ -86,6 +86,7 @@ def read_parquet(
         codes,
         indptr,
         found,
+        source=file.source,
         row_error=file.row_error,
         label_names=label_names,
         first_names=kept.get("label_names", ()),

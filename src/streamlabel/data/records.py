@@ -43,6 +43,7 @@ def label_matrix(
     indptr: NDArray[np.integer],
     names: Sequence[str],
     *,
+    source: str,
     row_error: RowError,
     label_names: Sequence[str] | None = None,
     first_names: Sequence[str] = (),
@@ -55,6 +56,7 @@ def label_matrix(
     codes : (n_occurrences,), row after row: which of ``names`` is meant
     indptr : (n_rows + 1,), where each row's occurrences begin and end
     names : the different names as they stand in the file, in order of first appearance
+    source : the file, for errors that belong to no row
     row_error : makes the error for a row
     label_names : the columns of Y; a name outside them is an error. None: the names that occur
     first_names : columns that come first whether they occur or not; others follow (used where label_names is None)
@@ -63,7 +65,10 @@ def label_matrix(
     if repeated_labels not in ("error", "merge"):
         raise DataError(f"repeated_labels is {repeated_labels!r}; use 'error' or 'merge'")
     given = tuple(label_names if label_names is not None else first_names)
-    column_of = {name: j for j, name in enumerate(check_label_names(given, len(given)))}
+    try:
+        column_of = {name: j for j, name in enumerate(check_label_names(given, len(given)))}
+    except DataError as error:
+        raise DataError(error.problem, source=source) from None
     column_of_code = np.zeros(len(names), dtype=np.int64)
     for code, name in enumerate(names):
         try:
