@@ -127,7 +127,7 @@ class LabelAccumulator:
         if values.shape != (truth.nnz,):
             raise DataError(f"scores_of_true has the shape {values.shape}; the truth has {truth.nnz} true cells")
         columns = sparse.csr_array((values, truth.indices, truth.indptr), shape=truth.shape).tocsc()
-        self._targets: FloatArray = columns.data
+        self._targets = np.asarray(columns.data, dtype=values.dtype)
         self._indptr = columns.indptr
         self._below = np.zeros(truth.nnz, dtype=np.int64)
         self._not_above = np.zeros(truth.nnz, dtype=np.int64)
