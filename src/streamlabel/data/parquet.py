@@ -31,7 +31,7 @@ from streamlabel.results import CSR, Dataset, TextDataset
 __all__ = ["read_parquet", "write_parquet"]
 
 _METADATA_KEY = b"streamlabel"
-_BATCH_ROWS = 4_096
+_BATCH_ROWS = 1_024  # what is decoded before the memory is looked at; fewer would cost speed
 
 
 def _import_arrow() -> tuple[Any, Any]:
@@ -117,6 +117,7 @@ class _File:
         try:
             self._file = parquet.ParquetFile(self.source, page_checksum_verification=True)
             self.names: list[str] = list(self._file.schema_arrow.names)
+            self._n_rows = int(self._file.metadata.num_rows)
             self._metadata: dict[bytes, bytes] = self._file.schema_arrow.metadata or {}
         except self.failures as error:
             raise self.damaged(error) from None
@@ -160,8 +161,10 @@ class _File:
             raise DataError(f"{error}; write these columns as plain lists and strings", source=self.source) from None
         except self.failures as error:
             raise self.damaged(error) from None
-        if table.num_rows != self._file.metadata.num_rows:
-            problem = f"{table.num_rows} rows where its footer says {self._file.metadata.num_rows}; fetch it again"
+        finally:
+            self._file.close()
+        if table.num_rows != self._n_rows:
+            problem = f"{table.num_rows} rows where its footer says {self._n_rows}; fetch it again"
             raise DataError(problem, source=self.source)
         return table
 
