@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from streamlabel.classifier.anchored_ridge import choose_beta, solve_anchored_ridge
-from streamlabel.results import CSC, CSR, FloatArray, SolveReport
+from streamlabel.results import CSC, CSR, FloatArray, IntArray, SolveReport
 from streamlabel.stats.factors import RidgeFactor
 from streamlabel.stats.labels import centred_cross
 from streamlabel.structure.represent import represent
@@ -30,7 +31,7 @@ class Arrival:
 def learn_arrival(
     factor: RidgeFactor,
     past_responses: CSR | FloatArray,
-    past_weights: FloatArray,
+    past_weights: Callable[[IntArray], FloatArray],
     Y_new: CSR,
     lam_share: float,
     beta: float | None,
@@ -41,7 +42,7 @@ def learn_arrival(
     ----------
     factor : of the features of the annotated rows
     past_responses : (q, m), what the past labels say on those rows: 0/1 answers, or scores where nobody answered
-    past_weights : (d, m)
+    past_weights : gives the classifiers (d, len(labels)) of some past labels
     Y_new : (q, k) answers
     lam_share : the lasso penalty as a share of the annotated rows
     beta : the pull toward the anchor; None chooses it
@@ -53,7 +54,8 @@ def learn_arrival(
         energies,
         lam_share * factor.n_rows,
     )
-    anchor = np.asarray((structure.codes.T @ past_weights.T).T)
+    used = np.unique(structure.codes.indices)
+    anchor = past_weights(used) @ structure.codes[used].toarray()
     return _solve(factor, Y_new, energies, anchor, structure.codes, beta, tuple(structure.reports))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from streamlabel.results import CSR, FloatArray
+from streamlabel.results import CSR, FloatArray, IntArray
 
 __all__ = ["BLOCK", "ClassifierBlocks"]
 
@@ -60,8 +60,12 @@ class ClassifierBlocks:
             stop = min(start + BLOCK, self.n_labels)
             yield start, np.asarray(X @ block)[:, : stop - start] + self.intercept[start:stop]
 
-    def weights(self, labels: FloatArray | slice = slice(None)) -> FloatArray:
-        """The classifiers as one matrix (d, m), a copy."""
-        if not self._blocks:
-            return np.empty((self.n_features, 0))
-        return np.concatenate(self._blocks, axis=1)[:, : self.n_labels][:, labels]
+    def weights(self, labels: IntArray | None = None) -> FloatArray:
+        """The classifiers of these labels (all by default) as one matrix (d, len(labels)), a copy."""
+        chosen = np.arange(self.n_labels) if labels is None else np.asarray(labels)
+        result = np.empty((self.n_features, len(chosen)))
+        owner = chosen // BLOCK
+        for position in np.unique(owner):
+            columns = np.flatnonzero(owner == position)
+            result[:, columns] = self._blocks[position][:, chosen[columns] % BLOCK]
+        return result

@@ -18,6 +18,7 @@ from streamlabel.models.arrival import Arrival, learn_alone, learn_arrival
 from streamlabel.models.state import ClassifierBlocks
 from streamlabel.results import CSC, CSR, FloatArray, IntArray
 from streamlabel.stats.factors import make_factor
+from streamlabel.stats.threads import one_thread
 
 __all__ = ["StreamingLabelClassifier"]
 
@@ -144,11 +145,12 @@ class StreamingLabelClassifier(BaseEstimator):
     def _learn(self, matrix: CSR, rows: IntArray | None, labels: CSR) -> Arrival:
         """``rows`` are numbers of rows of `fit`, or None where ``matrix`` holds other rows."""
         everything = rows is not None and rows.size == self._X.shape[0]
-        factor = self._factor if everything else make_factor(matrix)
-        if not self.use_past:
-            return learn_alone(factor, labels, len(self.label_names_), self._beta())
-        responses = self._classifiers.scores(matrix) if rows is None else self._past_responses(matrix, rows)
-        return learn_arrival(factor, responses, self._classifiers.weights(), labels, self._lam(), self._beta())
+        with one_thread():
+            factor = self._factor if everything else make_factor(matrix)
+            if not self.use_past:
+                return learn_alone(factor, labels, len(self.label_names_), self._beta())
+            responses = self._classifiers.scores(matrix) if rows is None else self._past_responses(matrix, rows)
+            return learn_arrival(factor, responses, self._classifiers.weights, labels, self._lam(), self._beta())
 
     def _past_responses(self, matrix: CSR, rows: IntArray) -> CSR | FloatArray:
         """What the past labels say on rows of `fit`: the answers, and scores for labels not asked everywhere."""

@@ -1,0 +1,207 @@
+"""Let the labels of a set arrive in batches with few answers each, with and without the help of the past."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import normalize
+
+from streamlabel.data.corpus import make_news_corpus
+from streamlabel.data.label_stream import LabelStream, annotated_rows, dated_stream, random_stream
+from streamlabel.data.text import TextVectorizer
+from streamlabel.exceptions import DataError
+from streamlabel.metrics.summary import evaluate
+from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.results import Dataset, IntArray
+
+__all__ = ["ArrivalSettings", "BatchRecord", "DemoResult", "Measures", "Neighbours", "corpus_sets", "run_arrivals"]
+
+
+@dataclass(frozen=True)
+class ArrivalSettings:
+    """How the labels arrive: a share of past labels, the number of batches, the answers given for each new label."""
+
+    past_share: float = 0.6
+    n_batches: int = 6
+    budget: int = 100
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Measures:
+    """In percent, over the new labels that have arrived so far, on rows that no model has seen."""
+
+    p1: float
+    p3: float
+    p5: float
+    auc: float
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """A new label and the signed weights of the past labels it was written with, strongest first."""
+
+    label: str
+    code: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class BatchRecord:
+    """What was measured after one batch."""
+
+    labels: tuple[str, ...]
+    n_known: int
+    with_past: Measures
+    alone: Measures
+    ms_per_label: float
+    ms_per_label_alone: float
+    neighbours: tuple[Neighbours, ...]
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """The whole run. ``fingerprint`` is the SHA-256 of the past labels' scores on the test rows, before and after."""
+
+    source: str
+    n_train: int
+    n_test: int
+    n_features: int
+    n_past: int
+    n_skipped: int
+    settings: ArrivalSettings
+    fit_seconds: float
+    batches: tuple[BatchRecord, ...]
+    fingerprint_before: str
+    fingerprint_after: str
+
+    @property
+    def old_unchanged(self) -> bool:
+        return self.fingerprint_before == self.fingerprint_after
+
+
+def corpus_sets(seed: int, n_texts: int = 3000, test_share: float = 1 / 3) -> tuple[Dataset, Dataset]:
+    """The embedded corpus as a training and a test part, tf-idf fitted on the training texts only."""
+    corpus = make_news_corpus(n_texts, random_state=seed)
+    order = np.random.default_rng(seed).permutation(corpus.n_rows)
+    n_test = int(corpus.n_rows * test_share)
+    test, train = np.sort(order[:n_test]), np.sort(order[n_test:])
+    vectorizer = TextVectorizer().fit([corpus.texts[i] for i in train])
+
+    def part(rows: IntArray) -> Dataset:
+        return Dataset(
+            X=vectorizer.transform([corpus.texts[i] for i in rows]),
+            Y=corpus.Y[rows],
+            label_names=corpus.label_names,
+            row_dates=None if corpus.row_dates is None else corpus.row_dates[rows],
+            source="the embedded news corpus",
+        )
+
+    return part(train), part(test)
+
+
+def run_arrivals(
+    train: Dataset,
+    test: Dataset,
+    settings: ArrivalSettings,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    on_batch: Callable[[BatchRecord], None] = lambda record: None,
+) -> DemoResult:
+    """Fit the past labels, let the others arrive, measure after every batch.
+
+    Labels arrive by date where the rows have dates, else in random order. Each new label is answered on ``budget``
+    rows of its own (at least one yes among them, as from a user who names a label because of an example); everything
+    else is unknown. Labels without a yes and a no among the training rows cannot be learned and are counted.
+    """
+    X, X_test = _unit_rows(train), _unit_rows(test)
+    stream, n_skipped = _stream(train, settings)
+    names = train.label_names
+    start = time.perf_counter()
+    helped = StreamingLabelClassifier().fit(X, train.Y[:, stream.past], [names[j] for j in stream.past])
+    fit_seconds = time.perf_counter() - start
+    alone = StreamingLabelClassifier(use_past=False).fit(X, train.Y[:, stream.past], helped.label_names_)
+    n_past = len(stream.past)
+    before = _fingerprint(helped, X_test, n_past)
+    asked = annotated_rows(
+        train.Y[:, stream.arriving], settings.budget, how="random", stratify=True, random_state=settings.seed
+    )
+    records: list[BatchRecord] = []
+    done = 0
+    for batch in stream.batches:
+        cells = asked[:, done : done + len(batch)]
+        ms = _arrive(helped, X, train, batch, cells)
+        ms_alone = _arrive(alone, X, train, batch, cells)
+        done += len(batch)
+        truth = test.Y[:, stream.arriving[:done]]
+        records.append(
+            BatchRecord(
+                labels=tuple(names[j] for j in batch),
+                n_known=n_past + done,
+                with_past=_measure(helped, X_test, truth, n_past),
+                alone=_measure(alone, X_test, truth, n_past),
+                ms_per_label=ms,
+                ms_per_label_alone=ms_alone,
+                neighbours=tuple(Neighbours(names[j], tuple(helped.neighbours(names[j]))) for j in batch),
+            )
+        )
+        on_batch(records[-1])
+        progress(done, len(stream.arriving))
+    return DemoResult(
+        source=train.source,
+        n_train=train.n_rows,
+        n_test=test.n_rows,
+        n_features=train.n_features,
+        n_past=n_past,
+        n_skipped=n_skipped,
+        settings=settings,
+        fit_seconds=fit_seconds,
+        batches=tuple(records),
+        fingerprint_before=before,
+        fingerprint_after=_fingerprint(helped, X_test, n_past),
+    )
+
+
+def _unit_rows(data: Dataset) -> sparse.csr_array:
+    return sparse.csr_array(normalize(data.X.astype(np.float64)))
+
+
+def _stream(train: Dataset, settings: ArrivalSettings) -> tuple[LabelStream, int]:
+    if not 0.0 < settings.past_share < 1.0:
+        raise DataError(f"the share of past labels is {settings.past_share:g}; it must lie between 0 and 1")
+    counts = np.asarray(train.Y.sum(axis=0)).ravel()
+    learnable = np.flatnonzero((counts > 0) & (counts < train.n_rows))
+    n_past = round(settings.past_share * len(learnable))
+    if not 0 < n_past < len(learnable):
+        raise DataError(f"only {len(learnable)} labels have both answers in the training rows; nothing can arrive")
+    kept = train.take_labels(learnable)
+    n_batches = min(settings.n_batches, len(learnable) - n_past)
+    if train.row_dates is not None:
+        stream = dated_stream(kept, n_past=n_past, n_batches=n_batches)
+    else:
+        stream = random_stream(len(learnable), n_past, n_batches=n_batches, random_state=settings.seed)
+    back = LabelStream(learnable[stream.past], tuple(learnable[batch] for batch in stream.batches))
+    return back, train.n_labels - len(learnable)
+
+
+def _arrive(
+    model: StreamingLabelClassifier, X: sparse.csr_array, train: Dataset, batch: IntArray, cells: sparse.csc_array
+) -> float:
+    """Add the labels one by one, each with its own annotated rows; milliseconds a label."""
+    start = time.perf_counter()
+    for position, label in enumerate(batch):
+        rows = cells.indices[cells.indptr[position] : cells.indptr[position + 1]]
+        model.add_labels(X, train.Y[:, [label]], [train.label_names[label]], annotated=rows)
+    return 1000.0 * (time.perf_counter() - start) / len(batch)
+
+
+def _measure(model: StreamingLabelClassifier, X: sparse.csr_array, truth: sparse.csr_array, n_past: int) -> Measures:
+    found = evaluate(truth, model.decision_function(X)[:, n_past:], metrics=["P@k", "macro_auc"])
+    return Measures(*(100.0 * found[name] for name in ("P@1", "P@3", "P@5", "macro_auc")))
+
+
+def _fingerprint(model: StreamingLabelClassifier, X: sparse.csr_array, n_past: int) -> str:
+    return hashlib.sha256(np.ascontiguousarray(model.decision_function(X)[:, :n_past]).tobytes()).hexdigest()

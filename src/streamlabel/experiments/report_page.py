@@ -1,0 +1,130 @@
+"""One self-contained HTML page of a run: curves as inline SVG, no script, opens offline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from streamlabel.experiments.arrivals import BatchRecord, DemoResult, Neighbours
+
+__all__ = ["report_page"]
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 420, 240, 46, 34, 26, 12
+_CURVES = (("p1", "P@1"), ("p3", "P@3"), ("p5", "P@5"), ("auc", "average AUC"))
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1d2733; --soft: #667; --rule: #ccd; --past: #0b6bcb; --alone: #c2571a; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6eaf0; --soft: #9ab; --rule: #445; --past: #6db3ff; --alone: #ffa366; }
+}
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 960px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+.charts { display: flex; flex-wrap: wrap; gap: 1rem; }
+svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font-size: 12px; } svg .soft { fill: var(--soft); }
+.grid { stroke: var(--rule); stroke-width: 1; } .past { stroke: var(--past); fill: var(--past); }
+.alone { stroke: var(--alone); fill: var(--alone); } polyline { fill: none !important; stroke-width: 2.5; }
+.alone polyline { stroke-dasharray: 6 4; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid var(--rule); }
+th:first-child, td:first-child { text-align: left; }
+.bar { display: inline-block; height: .7em; border-radius: 2px; }
+.plus { background: var(--past); } .minus { background: var(--alone); }
+code { word-break: break-all; } .key span { margin-right: 1.5rem; } .table { overflow-x: auto; }
+"""
+
+
+def report_page(result: DemoResult) -> str:
+    """The page as text. Label names are data: everything is escaped."""
+    charts = "".join(_chart(result.batches, result.n_past, field, title) for field, title in _CURVES)
+    last = result.batches[-1]
+    summary = (
+        f"{result.n_past} labels were known at the start. {last.n_known - result.n_past} more arrived in "
+        f"{len(result.batches)} batches; each was answered on {result.settings.budget} rows and learned in about "
+        f"{last.ms_per_label:.1f} ms. On {result.n_test} unseen rows the new labels reach P@1 "
+        f"{last.with_past.p1:.1f} and average AUC {last.with_past.auc:.1f} with the help of the past, "
+        f"{last.alone.p1:.1f} and {last.alone.auc:.1f} without it."
+    )
+    seal = "bit-identical to" if result.old_unchanged else "DIFFERENT from"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>streamlabel: labels on the fly</title><style>{_STYLE}</style></head><body>"
+        f"<h1>Labels arriving: {escape(result.source)}</h1><p>{escape(summary)}</p>"
+        f"<p>Scores of the {result.n_past} old labels on those rows are <strong>{seal}</strong> the scores before any "
+        f"label arrived. SHA-256 <code>{result.fingerprint_after}</code></p>"
+        '<p class="key"><span style="color:var(--past)">&#9632; with the past</span>'
+        '<span style="color:var(--alone)">&#9632; alone (dashed)</span></p>'
+        f'<div class="charts">{charts}</div>'
+        f'<h2>After every batch</h2><div class="table">{_table(result)}</div>'
+        f"<h2>What the new labels were made of</h2>{_codes(result)}"
+        f"<p class='soft'>{result.n_train} rows to learn from, {result.n_features} features, seed "
+        f"{result.settings.seed}, past labels fitted in {result.fit_seconds:.1f} s.</p></body></html>\n"
+    )
+
+
+def _chart(batches: Sequence[BatchRecord], n_past: int, field: str, title: str) -> str:
+    """Percent against the number of new labels, both learners."""
+    xs = [batch.n_known - n_past for batch in batches]
+    curves = {kind: [getattr(getattr(batch, kind), field) for batch in batches] for kind in ("with_past", "alone")}
+    values = [value for curve in curves.values() for value in curve]
+    low, high = 10 * (min(values) // 10), min(100.0, 10 * (max(values) // 10 + 1))
+
+    def at(x: float, y: float) -> str:
+        left = _LEFT + (x - xs[0]) / max(xs[-1] - xs[0], 1) * (_WIDTH - _LEFT - _RIGHT)
+        top = _TOP + (high - y) / max(high - low, 1) * (_HEIGHT - _TOP - _BOTTOM)
+        return f"{left:.1f},{top:.1f}"
+
+    lines = []
+    for i in range(5):
+        y = low + (high - low) * i / 4
+        height = at(xs[0], y).split(",")[1]
+        lines.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{height}" y2="{height}"/>')
+        lines.append(f'<text class="soft" x="{_LEFT - 6}" y="{height}" text-anchor="end" dy="4">{y:g}</text>')
+    for x in xs:
+        left = at(x, low).split(",")[0]
+        lines.append(f'<text class="soft" x="{left}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{x}</text>')
+    for kind, css in (("alone", "alone"), ("with_past", "past")):
+        points = [at(x, y) for x, y in zip(xs, curves[kind], strict=True)]
+        dots = "".join('<circle r="3" cx="{}" cy="{}"/>'.format(*point.split(",")) for point in points)
+        lines.append(f'<g class="{css}"><polyline points="{" ".join(points)}"/>{dots}</g>')
+    caption = f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 4}" text-anchor="middle">new labels so far</text>'
+    return (
+        f'<svg role="img" aria-label="{escape(title)} against the number of new labels" width="{_WIDTH}" '
+        f'height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"><text x="{_LEFT}" y="16">{escape(title)}, percent</text>'
+        f"{''.join(lines)}{caption}</svg>"
+    )
+
+
+def _table(result: DemoResult) -> str:
+    head = "".join(f"<th>{title}</th><th>alone</th>" for _, title in _CURVES)
+    rows = []
+    for batch in result.batches:
+        cells = "".join(
+            f"<td>{getattr(batch.with_past, field):.1f}</td><td>{getattr(batch.alone, field):.1f}</td>"
+            for field, _ in _CURVES
+        )
+        rows.append(f"<tr><td>{batch.n_known - result.n_past}</td>{cells}<td>{batch.ms_per_label:.1f}</td></tr>")
+    return f"<table><tr><th>new labels</th>{head}<th>ms a label</th></tr>{''.join(rows)}</table>"
+
+
+def _codes(result: DemoResult) -> str:
+    found = [n for batch in result.batches for n in batch.neighbours]
+    if not any(n.code for n in found):
+        return "<p>No new label was written with past labels.</p>"
+    widest = max(abs(weight) for n in found for _, weight in n.code)
+    rows = "".join(_code_rows(n, widest) for n in found)
+    head = "<tr><th>new label</th><th>past label</th><th>weight</th><th></th></tr>"
+    return f'<div class="table"><table>{head}{rows}</table></div>'
+
+
+def _code_rows(neighbours: Neighbours, widest: float) -> str:
+    if not neighbours.code:
+        return f"<tr><td>{escape(neighbours.label)}</td><td colspan='3'>learned alone</td></tr>"
+    rows = []
+    for position, (name, weight) in enumerate(neighbours.code):
+        width, css = 120 * abs(weight) / widest, "plus" if weight > 0 else "minus"
+        rows.append(
+            f"<tr><td>{escape(neighbours.label) if position == 0 else ''}</td><td>{escape(name)}</td>"
+            f'<td>{weight:+.2f}</td><td style="text-align:left"><span class="bar {css}" style="width:{width:.0f}px">'
+            "</span></td></tr>"
+        )
+    return "".join(rows)
