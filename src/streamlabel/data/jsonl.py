@@ -222,7 +222,7 @@ class _Features:
                 if name not in self._column_of:
                     known = len(self._column_of)
                     raise ValueError(
-                        f"feature {name!r} is not among the {known} feature_names; add it, or leave them out"
+                        f"feature {name[:60]!r} is not among the {known} feature_names; add it, or leave them out"
                     )
         codes = [self._column_of.setdefault(name, len(self._column_of)) for name in names]
         return np.array(codes, dtype=np.int64)

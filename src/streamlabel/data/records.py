@@ -164,7 +164,7 @@ def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) != len(pairs):
         seen: set[str] = set()
         repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {repeated!r} stands twice in one object; keep one")
+        raise ValueError(f"the key {repeated[:60]!r} stands twice in one object; keep one")
     return result
 
 
