@@ -247,3 +247,8 @@ def test_the_random_state_is_not_read_where_nothing_is_drawn():
 def test_budgets_that_make_no_sense(arguments, part):
     with pytest.raises(DataError, match=part):
         annotated_rows(label_matrix(), **arguments)
+
+
+def test_a_mask_that_would_not_fit_is_refused():
+    with pytest.raises(DataError, match="annotated cells is 1,000,000,000,000"):
+        annotated_rows(sparse.csr_array((10**6, 10**6), dtype=np.int8))

@@ -100,6 +100,7 @@ def test_a_generator_moves_on_and_a_seed_does_not():
     [
         ({"n_features": 29}, "n_features"),
         ({"n_rows": 30}, "n_rows"),
+        ({"n_rows": 10**12}, "cells of X"),
         ({"n_past": 3, "code_size": 3}, "n_past"),
         ({"n_past": 4, "code_size": 3, "n_new": 5}, "4 different codes"),
         ({"code_size": 0}, "code_size"),

@@ -21,6 +21,8 @@ from streamlabel.results import CSC, CSR, Dataset, IntArray, TextDataset
 
 __all__ = ["LabelStream", "annotated_rows", "dated_stream", "first_occurrence", "ordered_stream", "random_stream"]
 
+MAX_CELLS = 500_000_000  # a mask stores every annotated cell
+
 
 def _no_labels() -> IntArray:
     return np.empty(0, dtype=np.intp)
@@ -156,7 +158,7 @@ def annotated_rows(
 
     Parameters
     ----------
-    Y : (n_rows, n_labels) of 0/1. Its values are read only when ``stratify`` is set.
+    Y : (n_rows, n_labels) of 0/1. Its values matter only when ``stratify`` is set.
     budget : rows annotated for each label; all of them where there are fewer. Left out with ``how="all"``.
     how : "all" rows, the "first" ``budget`` rows in row order, or ``budget`` rows at "random".
     same_rows : with "random", one draw for all labels; otherwise each label has its own. The draw for a column does
@@ -168,6 +170,7 @@ def annotated_rows(
     labels = canonical_labels(Y)
     n_rows, n_labels = labels.shape
     size = _check_budget(budget, how, same_rows, stratify, n_rows)
+    check_integer(size * n_labels, "the number of annotated cells", low=0, high=MAX_CELLS)
     rng = make_rng(random_state)
     if how == "random" and not same_rows:
         draws: list[IntArray] = [rng.choice(n_rows, size, replace=False) for _ in range(n_labels)]

@@ -17,6 +17,7 @@ from streamlabel.results import CSC, CSR, FloatArray, IntArray
 
 __all__ = ["PlantedLabels", "make_planted_labels"]
 
+MAX_CELLS = 200_000_000  # of a dense float64 matrix; the sets are for tests, not for size
 LEAF_SHARE = 0.8  # of the rows of a root label, those that have one of its leaves too
 
 
@@ -85,6 +86,7 @@ def make_planted_labels(
     n_features = check_integer(n_features, "n_features (n_past at least)", low=n_past)
     n_rows = check_integer(n_rows, "n_rows (n_past + 1 at least)", low=n_past + 1)
     n_new = check_integer(n_new, "n_new", low=1)
+    check_integer(n_rows * max(n_features, n_new), "the number of cells of X or of Y_new", low=1, high=MAX_CELLS)
     noise = check_number(noise, "noise", low=0.0, high=1.0)
     feature_noise = check_number(feature_noise, "feature_noise", low=0.0)
     families_per_row = check_number(families_per_row, "families_per_row", low=0.0)
