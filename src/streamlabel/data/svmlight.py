@@ -79,7 +79,7 @@ def read_svmlight(
             continue
         builder.add(_rows(b"\n" * empty_lines + body, line - empty_lines, builder.form))
         empty_lines = len(block) - len(body)
-    if builder is None or not builder.parts:
+    if builder is None or (not builder.parts and n_rows is None):
         raise DataError("the file has no rows; expected lines 'label,label feature:value'", source=path, line=1)
     if n_rows is not None and builder.n_rows != n_rows:
         problem = f"the first line says {n_rows} rows, the file has {builder.n_rows}; it may be cut short"
