@@ -121,6 +121,15 @@ def archive(members: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
+    features, labels = saved(tmp_path)
+    with zipfile.ZipFile(features, "a") as file:
+        file.writestr("data.npy", b"")
+    with pytest.raises(DataError, match="two members of the same name"):
+        read_npz(features, labels)
+
+
 def npy(header: str, content: bytes = b"") -> bytes:
     text = header.encode() + b"\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content

@@ -241,7 +241,7 @@ def test_scikit_learn_reads_the_same(tmp_path: Path, rng: np.random.Generator) -
 
 @pytest.mark.data
 def test_a_real_set_survives_the_text(data_root: Path, tmp_path: Path) -> None:
-    dataset = read_npz(data_root / "eurlex57k", split="dev")
-    write_xc_text(dataset, tmp_path / "dev.txt")
-    back = read_xc_text(tmp_path / "dev.txt", label_names=dataset.label_names, dtype=np.float32)
+    dataset = read_npz(data_root / "mediamill_reduced", split="test")
+    write_xc_text(dataset, tmp_path / "set.txt")
+    back = read_xc_text(tmp_path / "set.txt", label_names=dataset.label_names, dtype=np.float32)
     assert_same_set(back, dataset)

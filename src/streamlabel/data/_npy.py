@@ -38,6 +38,8 @@ def read_members(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
             entries = archive.infolist()
             if not 1 <= len(entries) <= MAX_MEMBERS:
                 raise DataError(f"{len(entries)} members; an .npz file of a matrix has a handful", source=path)
+            if len({entry.filename for entry in entries}) != len(entries):
+                raise DataError("two members of the same name; the file is damaged, write it again", source=path)
             total = sum(entry.file_size for entry in entries)
             check_memory(2 * total, "the arrays in it", source=path)
             return {entry.filename.removesuffix(".npy"): _read_array(archive, entry, path) for entry in entries}
