@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -68,6 +71,20 @@ def test_random_order_depends_on_the_seed_only():
     orders = [random_stream(50, 20, 5, random_state=seed).arriving.tolist() for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]
     assert random_stream(50, 20, 7, random_state=1).arriving.tolist() == orders[0]
+
+
+def test_streams_and_draws_do_not_depend_on_the_process():
+    code = (
+        "import sys, numpy as np; from streamlabel.data.label_stream import annotated_rows, random_stream;"
+        "Y = np.eye(40, 6, dtype=np.int8); s = random_stream(50, 20, 7, random_state=8);"
+        "m = annotated_rows(Y, 9, how='random', stratify=True, random_state=8);"
+        "print([*s.past.tolist(), *s.arriving.tolist(), *m.indices.tolist()])"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "77"}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    stream = random_stream(50, 20, 7, random_state=8)
+    mask = annotated_rows(np.eye(40, 6, dtype=np.int8), 9, how="random", stratify=True, random_state=8)
+    assert run.stdout.strip() == str([*stream.past.tolist(), *stream.arriving.tolist(), *mask.indices.tolist()])
 
 
 def test_given_order_is_kept():

@@ -102,13 +102,13 @@ def test_labels_occur_together():
     assert largest[0] > 1.5 * largest[1]
 
 
-@pytest.mark.parametrize("shape", [(3000, 1836, 159, 68.7, 2.4), (3000, 120, 101, 120.0, 4.38)])
+@pytest.mark.parametrize("shape", [(1500, 1836, 159, 68.7, 2.4), (1500, 120, 101, 120.0, 4.38)])
 def test_labels_can_be_learned_from_the_features(shape):
     twin = make_twin(*shape)
     Y = twin.Y.toarray()
-    scores = Ridge(alpha=1.0).fit(twin.X[:2000], Y[:2000]).predict(twin.X[2000:])
-    hit = Y[2000:][np.arange(1000), scores.argmax(axis=1)].mean()
-    blind = Y[2000:, Y[:2000].sum(axis=0).argmax()].mean()
+    scores = Ridge(alpha=1.0).fit(twin.X[:1000], Y[:1000]).predict(twin.X[1000:])
+    hit = Y[1000:][np.arange(500), scores.argmax(axis=1)].mean()
+    blind = Y[1000:, Y[:1000].sum(axis=0).argmax()].mean()
     assert blind + 0.3 < hit < 0.97
 
 
@@ -127,7 +127,7 @@ def test_working_memory_is_bounded_by_the_block(monkeypatch):
     """With small blocks the peak stays near the size of the result itself."""
     monkeypatch.setattr("streamlabel.data.twins.BLOCK_NON_ZEROS", 20_000)
     tracemalloc.start()
-    twin = make_twin(4000, 1000, 50, 200, 2)
+    twin = make_twin(1500, 1000, 50, 200, 2)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     result = twin.X.data.nbytes + twin.X.indices.nbytes + twin.X.indptr.nbytes
