@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matrix_sets import assert_same_set, datasets
+from streamlabel.data import _limits
 from streamlabel.data._arff_header import read_header
 from streamlabel.data._arff_rows import RowReader
 from streamlabel.data.arff import read_arff, write_arff
@@ -103,6 +104,13 @@ def test_errors_of_the_header(tmp_path: Path, content: str | bytes, line: int | 
         read_arff(path)
     assert (caught.value.source, caught.value.line) == (str(path), line)
     assert words in caught.value.problem
+
+
+def test_a_header_larger_than_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, "@relation x\n" + "@attribute a numeric\n" * 40_000 + "@data\n")
+    monkeypatch.setattr(_limits, "available_memory", lambda: 1_000_000)
+    with pytest.raises(DataError, match="memory is free"):
+        read_arff(path, n_labels=1)
 
 
 WRONG_ROWS = [

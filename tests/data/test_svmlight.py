@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from matrix_sets import assert_same_set, datasets
+from streamlabel.data import _limits
 from streamlabel.data.svmlight import read_svmlight, write_svmlight
 from streamlabel.exceptions import DataError
 from streamlabel.results import Dataset
@@ -67,6 +68,13 @@ def test_empty_lines_between_blocks_are_rows(tmp_path: Path) -> None:
     # More empty lines than a block holds: they count when a row follows, and do not when the file ends.
     gap = "\n" * 600_000
     assert read_svmlight(written(tmp_path, f"0 1:1\n{gap}0 1:1\n{gap}")).n_rows == 600_002
+
+
+def test_a_gap_larger_than_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, "0 1:1\n" + "\n" * 3_000_000 + "0 1:1\n")
+    monkeypatch.setattr(_limits, "available_memory", lambda: 200_000_000)
+    with pytest.raises(DataError, match="line 2: a piece of"):
+        read_svmlight(path)
 
 
 @settings(max_examples=30, deadline=None)

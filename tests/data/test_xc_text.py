@@ -154,6 +154,13 @@ def test_a_packed_file_that_inflates_beyond_memory_is_refused(tmp_path: Path, mo
         read_xc_text(written(tmp_path, bomb, "bomb.txt.gz"))
 
 
+def test_one_line_larger_than_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = gzip.compress(b"1 5 1\n" + b" " * 20_000_000 + b"\n")
+    monkeypatch.setattr(_limits, "available_memory", lambda: 100_000_000)
+    with pytest.raises(DataError, match="bytes without a row end needs"):
+        read_xc_text(written(tmp_path, bomb, "bomb.txt.gz"))
+
+
 def test_a_packed_file_cut_short(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cut short"):
         read_xc_text(written(tmp_path, gzip.compress(GOOD.encode())[:-12], "set.txt.gz"))

@@ -11,6 +11,7 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from streamlabel.data._bytes import line_blocks, read_bytes, show
+from streamlabel.data._limits import check_shape
 from streamlabel.data._tokens import NUMBER
 from streamlabel.exceptions import DataError
 
@@ -55,6 +56,7 @@ def read_header(path: PathLike) -> tuple[Header, Iterator[tuple[int, bytes]]]:
     relation = ""
     line = 0
     for first_line, block in blocks:
+        check_shape(len(attributes), len(attributes), source=path, line=first_line)
         start = 0
         for line in range(first_line, first_line + block.count(b"\n")):
             end = block.index(b"\n", start)

@@ -18,11 +18,13 @@ from typing import IO, cast
 from streamlabel.data._limits import check_memory
 from streamlabel.exceptions import DataError, NotFoundError
 
-__all__ = ["line_blocks", "read_bytes", "replacing", "show", "utf8"]
+__all__ = ["check_block", "line_blocks", "read_bytes", "replacing", "show", "utf8"]
 
 # Blocks of this size and everything made from them stay in the processor's cache.
 BLOCK_SIZE = 1 << 18
 MAX_LINE = 1 << 28
+# What the arrays made from a block take at most, for each of its bytes.
+BYTES_PER_BYTE = 150
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -45,13 +47,21 @@ def line_blocks(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
                 problem = f"a line of more than {MAX_LINE} bytes; this is not a text file"
                 raise DataError(problem, source=path, line=first_line)
             continue
+        check_block(rest_size + end, path, first_line)
         block = _plain(b"".join([*rest, chunk[:end]]), first_line)
         yield first_line, block
         first_line += block.count(b"\n")
         rest, rest_size = [chunk[end:]], len(chunk) - end
+    check_block(rest_size, path, first_line)
     last = b"".join(rest)
     if last:
         yield first_line, _plain(last + b"\n", first_line)
+
+
+def check_block(size: int, path: str | os.PathLike[str], line: int) -> None:
+    """Raise DataError when lines that must be read in one piece are too long for the memory there is."""
+    if size > 4 * BLOCK_SIZE:
+        check_memory(BYTES_PER_BYTE * size, f"a piece of {size} bytes without a row end", source=path, line=line)
 
 
 def read_bytes(path: str | os.PathLike[str], *, what: str) -> bytes:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamlabel.data._build import RowsBuilder, named_dataset
-from streamlabel.data._bytes import line_blocks, replacing
+from streamlabel.data._bytes import check_block, line_blocks, replacing
 from streamlabel.data._limits import check_shape
 from streamlabel.data._row_text import row_lines
 from streamlabel.data._rows import RowFormat, Rows, parse_rows
@@ -77,6 +77,7 @@ def read_svmlight(
         if body == b"\n":
             empty_lines += len(block)
             continue
+        check_block(empty_lines + len(body), path, line - empty_lines)
         builder.add(_rows(b"\n" * empty_lines + body, line - empty_lines, builder.form))
         empty_lines = len(block) - len(body)
     if builder is None or (not builder.parts and n_rows is None):
