@@ -9,15 +9,15 @@ violate ``|g_j| <= lam`` most enter. Every accepted step lowers the objective, s
 from __future__ import annotations
 
 import numpy as np
-from numpy.linalg import LinAlgError
+from scipy.linalg.lapack import dposv
 
 from streamlabel.results import FloatArray, IntArray
 
 __all__ = ["solve_active_set"]
 
-# A ridge on the active block, relative to its mean diagonal: two identical labels share their weight instead of
-# making the block singular. It moves the solution by less than the tolerances in use.
-_JITTER = 1e-12
+# The diagonal of the active block grows by this share: two identical labels share their weight instead of making the
+# block singular. It moves the solution by less than the tolerances in use.
+_RIDGE = 1.0 + 1e-12
 # At most this many labels enter at once, or as many as there are: the set at most doubles.
 _FIRST_ENTRY = 8
 
@@ -41,51 +41,54 @@ def solve_active_set(
     excluded : an entry that must stay zero (a label may not represent itself)
     start : (m,), a code to start from, e.g. the solution at a neighbouring lam
     tol : stop when no condition off the support is missed by more than ``tol * lam_max``
+    max_iter : direct solves at most
 
     Returns
     -------
-    code (m,), gradient (m,) = L s - c, number of steps, whether the conditions hold
+    code (m,), gradient (m,) = L s - c, number of direct solves, whether the conditions hold
     """
     code = np.zeros_like(correlation) if start is None else start.copy()
     if excluded is not None:
         code[excluded] = 0.0
-    active: IntArray = np.flatnonzero(code)
-    gradient = code[active] @ label_gram[active] - correlation
     slack = tol * float(np.abs(correlation).max(initial=0.0))
-    step = 0
+    active: IntArray = np.flatnonzero(code)
+    gradient, step = -correlation, 0
     if active.size:
-        active, step = _settle(label_gram, correlation, lam, code, active, np.sign(code[active]), max_iter)
-        gradient = code[active] @ label_gram[active] - correlation
-    greedy = False
+        signs = np.sign(code[active])
+        active, gradient, step = _settle(label_gram, correlation, lam, code, active, signs, max_iter)
+    alone = False
     while step < max_iter:
-        entering = _entering(gradient, code, lam, slack, excluded, alone=greedy)
+        entering = _entering(gradient, code, lam, slack, excluded, 1 if alone else max(_FIRST_ENTRY, active.size))
         if not entering.size:
             return code, gradient, step, True
-        signs = np.concatenate((np.sign(code[active]), -np.sign(gradient[entering])))
+        signs = np.sign(np.concatenate((code[active], -gradient[entering])))
         candidates = np.concatenate((active, entering))
-        active, used = _settle(label_gram, correlation, lam, code, candidates, signs, max_iter - step)
+        active, gradient, used = _settle(label_gram, correlation, lam, code, candidates, signs, max_iter - step)
         step += used
-        # Labels that enter together can push each other out again; one that enters alone cannot be.
-        greedy = not code[entering].any()
-        gradient = code[active] @ label_gram[active] - correlation
+        # Labels that enter together can push each other out again; one that enters alone cannot be, except by rounding.
+        if code[entering].any():
+            alone = False
+        elif alone:
+            break
+        else:
+            alone = True
     return code, gradient, step, False
 
 
 def _entering(
-    gradient: FloatArray, code: FloatArray, lam: float, slack: float, excluded: int | None, *, alone: bool
+    gradient: FloatArray, code: FloatArray, lam: float, slack: float, excluded: int | None, most: int
 ) -> IntArray:
-    """The labels outside the support that violate optimality most: the worst, and (not ``alone``) those half as bad."""
-    violation = np.abs(gradient) - lam
+    """The labels outside the support that violate optimality most: the worst, and up to ``most`` half as bad."""
+    violation = np.abs(gradient)
     violation[code != 0.0] = 0.0
     if excluded is not None:
         violation[excluded] = 0.0
-    worst = violation.max(initial=0.0)
+    worst = violation.max(initial=0.0) - lam
     if worst <= slack:
         return np.empty(0, dtype=np.intp)
-    if alone:
+    if most == 1:
         return np.array([violation.argmax()])
-    entering = np.flatnonzero(violation > 0.5 * worst)
-    most = max(_FIRST_ENTRY, int(np.count_nonzero(code)))
+    entering = np.flatnonzero(violation > lam + 0.5 * worst)
     return entering if entering.size <= most else entering[violation[entering].argsort()[-most:]]
 
 
@@ -97,38 +100,41 @@ def _settle(
     active: IntArray,
     signs: FloatArray,
     max_iter: int,
-) -> tuple[IntArray, int]:
-    """Move ``code`` (in place) to the optimum of its active set, dropping labels whose weight crosses zero."""
-    for step in range(1, max_iter + 1):
-        block = label_gram[active[:, None], active]
+) -> tuple[IntArray, FloatArray, int]:
+    """Move ``code`` (in place) to the optimum of its active set, dropping labels whose weight crosses zero.
+
+    Returns the active set that is left, the gradient there, and the number of direct solves.
+    """
+    rows = label_gram.take(active, axis=0)
+    step = 0
+    while active.size and step < max_iter:
+        step += 1
+        block = rows.take(active, axis=1)
         right = correlation[active] - lam * signs
         target = _solve_block(block, right)
         agrees = target * signs > 0.0
         if agrees.all():
             code[active] = target
-            return active, step
+            break
         now = code[active]
         stays = agrees | (now != 0.0)
-        if not stays.all():  # entered, and is not wanted beside the others: leaves before anything moves
-            active, signs = active[stays], signs[stays]
-        else:
-            moved = _best_crossing(block, right + lam * signs, lam, now, target)
-            code[active] = moved
-            active = active[moved != 0.0]
-            signs = np.sign(code[active])
-        if not active.size:
-            return active, step
-    return active, max_iter
+        if stays.all():
+            now = _best_crossing(block, right + lam * signs, lam, now, target)
+            code[active] = now
+            stays = now != 0.0
+            signs = np.sign(now)
+        # else: what entered and is not wanted beside the others leaves before anything moves
+        active, signs, rows = active[stays], signs[stays], rows[stays]
+    return active, code[active] @ rows - correlation, step
 
 
 def _solve_block(block: FloatArray, right: FloatArray) -> FloatArray:
-    size = right.shape[0]
-    block = block.copy()
-    block.flat[:: size + 1] += _JITTER * (block.trace() / size) + np.finfo(block.dtype).tiny
-    try:
-        return np.linalg.solve(block, right)
-    except LinAlgError:
-        return np.linalg.lstsq(block, right, rcond=None)[0]
+    """``block^-1 right`` by Cholesky; by least squares where the block is singular. Changes the diagonal of block."""
+    block.flat[:: right.shape[0] + 1] *= _RIDGE
+    _, solution, info = dposv(block, right)
+    if info == 0:
+        return solution
+    return np.linalg.lstsq(block, right, rcond=None)[0]
 
 
 def _best_crossing(
