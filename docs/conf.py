@@ -1,0 +1,62 @@
+"""How the pages are built. Nothing is fetched: theme, fonts and scripts come with the packages of the docs extra."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+from streamlabel import __version__
+
+project = "streamlabel"
+author = "The streamlabel developers"
+copyright = author
+version = release = __version__
+
+extensions = [
+    "command_help",
+    "demo_output",
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+]
+exclude_patterns = ["_build", "generated/demo"]
+templates_path = ["_templates"]
+default_role = "py:obj"
+myst_heading_anchors = 3
+highlight_language = "none"
+
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_typehints = "signature"
+python_maximum_signature_line_length = 88
+add_module_names = False
+numpydoc_show_class_members = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"streamlabel {version}"
+html_static_path = ["_static"]
+html_css_files = ["streamlabel.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": True,
+    "use_edit_page_button": False,
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+}
+html_sidebars = {"index": []}
+
+
+def _skip_request_setters(app, what, name, obj, skip, options):
+    """scikit-learn gives every estimator ``set_*_request`` methods, whose texts link into its own pages."""
+    return skip or (name.startswith("set_") and name.endswith("_request"))
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", _skip_request_setters)
