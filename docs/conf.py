@@ -15,6 +15,7 @@ version = release = __version__
 extensions = [
     "command_help",
     "demo_output",
+    "estimator_docs",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -29,10 +30,14 @@ highlight_language = "none"
 autosummary_generate = True
 autosummary_ignore_module_all = False
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 autodoc_typehints = "signature"
+autodoc_type_aliases = {
+    name: name for name in ("ArrayLike", "CSC", "CSR", "FloatArray", "IntArray", "PathLike", "RandomState", "Source")
+}
 python_maximum_signature_line_length = 88
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 
 html_theme = "pydata_sphinx_theme"
@@ -50,13 +55,4 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
-html_sidebars = {"index": []}
-
-
-def _skip_request_setters(app, what, name, obj, skip, options):
-    """scikit-learn gives every estimator ``set_*_request`` methods, whose texts link into its own pages."""
-    return skip or (name.startswith("set_") and name.endswith("_request"))
-
-
-def setup(app):
-    app.connect("autodoc-skip-member", _skip_request_setters)
+html_sidebars = {page.stem: [] for page in Path(__file__).parent.glob("*.md") if page.stem != "api"}

@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 
 from streamlabel.cli import main
 
-WIDTH = 88
+WIDTH = 80
 
 
 def help_page(path: list[str]) -> str:

@@ -1,10 +1,12 @@
 """Runs ``streamlabel demo`` before the pages are read, so that they show what it prints and not what it once printed.
 
-Output and report go to ``docs/generated/demo/``. They are made anew when any source file of the package is newer.
+Output and report go to ``docs/generated/demo/``. They are made anew when any source file of the package is newer. The
+report lies beside the pages as ``demo-report.html``.
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +18,12 @@ from sphinx.util import logging
 import streamlabel
 
 
+def demo_folder(app: Sphinx) -> Path:
+    return Path(app.srcdir) / "generated" / "demo"
+
+
 def make_demo(app: Sphinx) -> None:
-    folder = Path(app.srcdir) / "generated" / "demo"
+    folder = demo_folder(app)
     output = folder / "demo.txt"
     sources = Path(streamlabel.__file__).parent.rglob("*.py")
     if output.exists() and output.stat().st_mtime > max(path.stat().st_mtime for path in sources):
@@ -31,6 +37,12 @@ def make_demo(app: Sphinx) -> None:
     output.write_text(f"$ streamlabel demo\n{result.stdout}", encoding="utf-8")
 
 
+def copy_report(app: Sphinx, error: Exception | None) -> None:
+    if error is None and app.builder.format == "html":
+        shutil.copyfile(demo_folder(app) / "report.html", Path(app.outdir) / "demo-report.html")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", make_demo)
+    app.connect("build-finished", copy_report)
     return {"parallel_read_safe": True}

@@ -1,0 +1,42 @@
+"""Two habits of scikit-learn estimators that Sphinx does not know.
+
+Fitted attributes end in an underscore, which reStructuredText reads as a link (``coef_`` to a target "coef"); and every
+estimator inherits ``set_*_request`` methods whose texts link into scikit-learn's own pages.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+QUOTED_OR_ATTRIBUTE = re.compile(r"``.*?``|`[^`]*`_*|(?<![\w\\.])([A-Za-z]\w*?)_(?![\w`])")
+
+
+def escape_attributes(lines: list[str]) -> list[str]:
+    """The lines with a backslash before the last underscore of such names, where they are not code.
+
+    >>> escape_attributes(["see coef_ and `coef_`", ">>> clf.coef_", "a_name, _private, __all__"])
+    ['see coef\\\\_ and `coef_`', '>>> clf.coef_', 'a_name, _private, __all__']
+    """
+    return [line if line.lstrip().startswith((">>>", "...")) else _escaped(line) for line in lines]
+
+
+def _escaped(line: str) -> str:
+    return QUOTED_OR_ATTRIBUTE.sub(lambda found: f"{found[1]}\\_" if found[1] else found[0], line)
+
+
+def _rewrite(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = escape_attributes(lines)
+
+
+def _skip_request_setters(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool:
+    return skip or (name.startswith("set_") and name.endswith("_request"))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("sphinx.ext.autodoc")
+    app.connect("autodoc-process-docstring", _rewrite, priority=900)  # after numpydoc
+    app.connect("autodoc-skip-member", _skip_request_setters)
+    return {"parallel_read_safe": True}
