@@ -1,7 +1,8 @@
-"""Two habits of scikit-learn estimators that Sphinx does not know.
+"""Habits of numeric Python that Sphinx does not know.
 
-Fitted attributes end in an underscore, which reStructuredText reads as a link (``coef_`` to a target "coef"); and every
-estimator inherits ``set_*_request`` methods whose texts link into scikit-learn's own pages.
+Fitted attributes end in an underscore, which reStructuredText reads as a link (``coef_`` to a target "coef"). Every
+estimator inherits ``set_*_request`` methods whose texts link into scikit-learn's own pages. And a type alias that is
+part of a union is shown as ``TypeAliasForwardRef('ArrayLike')`` where ``ArrayLike`` is meant.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
+ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 QUOTED_OR_ATTRIBUTE = re.compile(r"``.*?``|`[^`]*`_*|(?<![\w\\.])([A-Za-z]\w*?)_(?![\w`])")
 
 
@@ -35,8 +37,15 @@ def _skip_request_setters(app: Sphinx, what: str, name: str, obj: Any, skip: boo
     return skip or (name.startswith("set_") and name.endswith("_request"))
 
 
+def _plain_aliases(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    return signature and ALIAS.sub(r"\1", signature), returns and ALIAS.sub(r"\1", returns)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", _rewrite, priority=900)  # after numpydoc
+    app.connect("autodoc-process-signature", _plain_aliases)
     app.connect("autodoc-skip-member", _skip_request_setters)
     return {"parallel_read_safe": True}
