@@ -11,6 +11,7 @@ import click
 
 from streamlabel.cli._output import format_table, json_option, note, progress_bar, write
 from streamlabel.data.catalogue import load_catalogue_set
+from streamlabel.exceptions import NotFoundError
 from streamlabel.experiments.arrivals import (
     ArrivalSettings,
     BatchRecord,
@@ -52,6 +53,8 @@ def demo(dataset: str | None, budget: int, batches: int, past: float, seed: int,
     Fits the labels known at the start, lets the others arrive in batches with a few answers each, and measures after
     every batch how well the new labels are predicted with and without the help of the past.
     """
+    if not out.resolve().parent.is_dir():
+        raise NotFoundError(f"{out}: there is no folder {out.parent} to write the report to; make it or change --out")
     settings = ArrivalSettings(past, batches, budget, seed)
     if dataset is None:
         train, test = corpus_sets(seed)

@@ -1,0 +1,32 @@
+"""All benchmarks, one after the other: ``make bench``, or ``make bench ARGS=readers`` for some of them."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import platform
+import sys
+import time
+from pathlib import Path
+
+BENCHMARKS = ("readers", "metrics")
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHMARKS)} (default: all)")
+    names = parser.parse_args(argv).names or BENCHMARKS
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark is called {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+    sys.path.insert(0, str(Path(__file__).parent))
+    print(f"Python {platform.python_version()}, {platform.machine()}, {time.strftime('%Y-%m-%d')}; read the ratios")
+    codes = []
+    for name in names:
+        print(f"\n== {name}", flush=True)
+        codes.append(importlib.import_module(f"bench_{name}").main([]))
+    return max(codes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
