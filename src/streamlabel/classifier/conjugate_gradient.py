@@ -1,0 +1,121 @@
+"""Rows and features both too many for a factor: conjugate gradients on all columns at once, through ``X`` itself.
+
+The equation ``A V + beta V N = R`` is rotated by the eigenvectors of ``N`` first (`penalty`), so that coupled or not,
+every column is a system ``(A + beta q_j I) z = r`` of its own, with its own step and its own end. ``A = Xc'Xc`` is
+applied as two products with ``X`` and a rank-one correction; nothing is densified. It starts where the penalty alone
+is least, which is the anchor ``P`` for ``S2 = 0``, and is scaled by the diagonal ``diag(A) + beta q_j``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from streamlabel.classifier.design import Design, column_blocks
+from streamlabel.classifier.penalty import Penalty
+from streamlabel.results import CSR, FloatArray
+
+__all__ = ["Operator", "column_lengths", "conjugate_gradient", "solve_conjugate_gradient"]
+
+Operator = Callable[[FloatArray], FloatArray]
+
+_RESTARTS = 4
+
+
+def column_lengths(Z: FloatArray) -> FloatArray:
+    """The Euclidean length of each column, (k,)."""
+    return np.sqrt(np.einsum("ij,ij->j", Z, Z))
+
+
+def conjugate_gradient(
+    apply: Operator,
+    right: FloatArray,
+    precondition: Operator,
+    target: FloatArray,
+    max_iter: int,
+    together: bool = False,
+) -> tuple[FloatArray, int]:
+    """Solve ``apply(Z) = right`` from ``Z = 0`` for many columns at once; returns Z and the iterations taken.
+
+    Parameters
+    ----------
+    apply : a symmetric positive definite operator on (d, k) arrays
+    precondition : about its inverse, symmetric positive definite too
+    target : the residual length at which a column is done, (k,) or (1,)
+    together : one system in which all columns touch, instead of k separate ones
+    """
+
+    def inner(A: FloatArray, B: FloatArray) -> FloatArray:
+        return np.array([np.vdot(A, B)]) if together else np.einsum("ij,ij->j", A, B)
+
+    Z = np.zeros_like(right)
+    residual = right.copy()
+    steepest = precondition(residual)
+    direction = steepest
+    energy = inner(residual, steepest)
+    for iteration in range(max_iter):
+        going = np.sqrt(inner(residual, residual)) > target
+        if not going.any():
+            return Z, iteration
+        image = apply(direction)
+        curvature = inner(direction, image)
+        going &= curvature > 0.0
+        if not going.any():
+            return Z, iteration
+        # A column that is done keeps its answer to the bit: it does not depend on which columns came with it.
+        step = np.where(going, energy / np.where(going, curvature, 1.0), 0.0)
+        Z += step * direction
+        residual -= step * image
+        steepest = precondition(residual)
+        previous, energy = energy, inner(residual, steepest)
+        direction = steepest + np.where(going, energy / np.where(going, previous, 1.0), 0.0) * direction
+    return Z, max_iter
+
+
+def solve_conjugate_gradient(
+    design: Design, targets: FloatArray | CSR, penalty: Penalty, *, tolerance: float = 1e-8, max_iter: int = 1000
+) -> tuple[FloatArray, int]:
+    """The classifiers (d, k) and the iterations of the slowest column.
+
+    A column ends when its residual is below `tolerance` times its right-hand side, by the true residual: the one that
+    is carried along drifts, so it is computed anew and the column goes on where it was believed too early.
+    """
+    right = penalty.rotate(design.cross(targets) + penalty.beta * penalty.pull)
+    start = penalty.rotated_anchor()
+    betas = penalty.beta * penalty.strengths
+    diagonal = design.gram_diagonal()[:, None]
+    solution = np.empty_like(right)
+    slowest = 0
+    for block in column_blocks(right.shape[1], design.n_rows):
+        solution[:, block], taken = _solve_columns(
+            design, right[:, block], start[:, block], betas[block], diagonal, tolerance, max_iter
+        )
+        slowest = max(slowest, taken)
+    return penalty.unrotate(solution), slowest
+
+
+def _solve_columns(
+    design: Design,
+    right: FloatArray,
+    start: FloatArray,
+    betas: FloatArray,
+    diagonal: FloatArray,
+    tolerance: float,
+    max_iter: int,
+) -> tuple[FloatArray, int]:
+    def apply(Z: FloatArray) -> FloatArray:
+        return design.normal_product(Z) + Z * betas
+
+    scaling = 1.0 / (diagonal + betas)
+    target = tolerance * column_lengths(right)
+    solution = start.copy()
+    taken = 0
+    for _ in range(_RESTARTS):
+        residual = right - apply(solution)
+        if taken >= max_iter or (column_lengths(residual) <= target).all():
+            break
+        step, iterations = conjugate_gradient(apply, residual, lambda R: R * scaling, 0.5 * target, max_iter - taken)
+        solution += step
+        taken += iterations
+    return solution, taken

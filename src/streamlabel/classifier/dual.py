@@ -1,0 +1,93 @@
+"""Few annotated rows: the dual of the anchored ridge, as small as the rows are few.
+
+With ``t = y - X p`` centred on the annotated rows and ``K = Xc Xc'`` (q, q)::
+
+    v = p + Xc' (K + beta I)^-1 t          b = mean(y) - mu'v
+
+Labels that were asked about on the same rows share one factor; otherwise each has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import linalg, sparse
+
+from streamlabel.classifier.design import Design
+from streamlabel.exceptions import DataError
+from streamlabel.results import CSR, FloatArray, IntArray
+
+__all__ = ["solve_dual"]
+
+
+def solve_dual(
+    X: CSR | FloatArray,
+    targets: FloatArray | CSR,
+    anchor: FloatArray,
+    beta: float,
+    *,
+    rows: Sequence[IntArray] | None = None,
+    fit_intercept: bool = True,
+) -> tuple[FloatArray, FloatArray]:
+    """Classifiers (d, k) and intercepts (k,).
+
+    Parameters
+    ----------
+    X, targets : (n, d) and (n, k)
+    anchor : (d, k)
+    rows : the annotated rows of each label, k arrays of indices; None means all rows for all labels. What `targets`
+        holds elsewhere is not read.
+    """
+    if rows is None:
+        return _solve_shared(Design(X, fit_intercept), targets, anchor, beta)
+    weights = np.empty(anchor.shape)
+    intercept = np.empty(anchor.shape[1])
+    for shared, labels in _group(rows):
+        if shared.size == 0:
+            raise DataError(f"label {labels[0]} has no annotated row; leave it out or annotate some")
+        part = targets[shared][:, labels]
+        weights[:, labels], intercept[labels] = _solve_shared(
+            Design(X[shared], fit_intercept), part, anchor[:, labels], beta
+        )
+    return weights, intercept
+
+
+def _group(rows: Sequence[IntArray]) -> list[tuple[IntArray, list[int]]]:
+    """Labels with the same annotated rows, together; in the order of their first label."""
+    groups: dict[bytes, tuple[IntArray, list[int]]] = {}
+    for label, chosen in enumerate(rows):
+        chosen = np.asarray(chosen, dtype=np.int64)
+        groups.setdefault(chosen.tobytes(), (chosen, []))[1].append(label)
+    return list(groups.values())
+
+
+def _solve_shared(
+    design: Design, targets: FloatArray | CSR, anchor: FloatArray, beta: float
+) -> tuple[FloatArray, FloatArray]:
+    kernel = _kernel(design)
+    kernel[np.diag_indices(design.n_rows)] += beta
+    residual = _dense(targets) - design.X @ anchor
+    if design.fit_intercept:
+        residual -= residual.mean(axis=0)
+    try:
+        factor = linalg.cho_factor(kernel, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        raise DataError(f"beta = {beta:g} is too small beside the features for a Cholesky factor; raise it") from None
+    duals = linalg.cho_solve(factor, residual, overwrite_b=True, check_finite=False)
+    weights = anchor + design.cross(duals)
+    return weights, design.intercept(targets, weights)
+
+
+def _kernel(design: Design) -> FloatArray:
+    """``Xc Xc'`` (q, q)."""
+    product = design.X @ design.X.T
+    kernel = product.toarray() if sparse.issparse(product) else np.asarray(product)
+    if design.fit_intercept:
+        means = kernel.mean(axis=0)
+        kernel -= means[:, None] + means[None, :] - means.mean()
+    return kernel
+
+
+def _dense(targets: FloatArray | CSR) -> FloatArray:
+    return np.array(targets.toarray() if sparse.issparse(targets) else targets, dtype=np.float64)

@@ -1,0 +1,159 @@
+"""Truncated Newton for any loss: few outer steps, each a short conjugate-gradient solve with the batched Hessian.
+
+The intercepts are eliminated from Newton's system exactly. With the second derivatives ``D`` (n, k), their column sums
+``e`` and ``B = X'D`` the step ``(Z, c)`` solves::
+
+    (X'(D * X Z) - B diag(1/e) B'Z) + beta Z N = -(g_V - B diag(1/e) g_b)        c = -(g_b + B'Z) / e
+
+in which the bracket is the Hessian about the ``D``-weighted mean of the rows; for the squared loss that is centring.
+Steps are shortened by halves until the objective has fallen enough. Separate labels have separate steps and ends, so a
+label's answer does not depend on its company; coupled labels are one system.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamlabel.classifier.conjugate_gradient import column_lengths, conjugate_gradient
+from streamlabel.classifier.objective import AnchoredObjective
+from streamlabel.classifier.preconditioner import ShiftedInverse, hessian_inverse
+from streamlabel.results import FloatArray
+
+__all__ = ["NewtonResult", "minimise_newton", "start_at_anchor"]
+
+_MAX_INNER = 200
+_MAX_HALVINGS = 40
+_SUFFICIENT = 1e-4
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class NewtonResult:
+    """Where Newton's method came to: (d, k), (k,), relative gradient lengths (k,), outer and inner iterations."""
+
+    weights: FloatArray
+    intercept: FloatArray
+    violations: FloatArray
+    n_outer: int
+    n_inner: int
+
+
+def minimise_newton(
+    objective: AnchoredObjective, inverse: ShiftedInverse, *, tolerance: float, max_iter: int
+) -> NewtonResult:
+    """Minimise J from the anchor until every label's gradient is below `tolerance` times its `gradient_scale`."""
+    scale = objective.gradient_scale()
+    V, b = start_at_anchor(objective)
+    scores = objective.scores(V, b)
+    costs, first, second = objective.terms(scores)
+    costs = costs + objective.penalty.values(V)
+    n_inner = 0
+    outer = 0
+    while True:
+        slope, slope_b = objective.gradient_from(V, first)
+        violations = _lengths(slope, slope_b) / scale
+        going = violations > tolerance
+        if objective.penalty.coupled:
+            going[:] = going.any()
+        if outer == max_iter or not going.any():
+            return NewtonResult(V, b, violations, outer, n_inner)
+        # Accuracy grows as the gradient falls, but not beyond what the last step needs.
+        forcing = np.maximum(np.minimum(0.3, np.sqrt(violations)), 0.3 * tolerance / np.maximum(violations, tolerance))
+        Z, c, inner = _direction(objective, inverse, second, slope, slope_b, forcing)
+        Z, c = Z * going, c * going
+        step, scores, costs, first, second = _line_search(objective, V, Z, c, scores, costs, slope, slope_b)
+        if not (step * going).any():  # nothing falls any more: rounding
+            return NewtonResult(V, b, violations, outer, n_inner)
+        V, b = V + step * Z, b + step * c
+        outer += 1
+        n_inner += inner
+
+
+def start_at_anchor(objective: AnchoredObjective) -> tuple[FloatArray, FloatArray]:
+    """The anchor, with the intercept at which its scores have the best constant as their mean."""
+    V = objective.penalty.anchor.copy()
+    if not objective.fit_intercept:
+        return V, np.zeros(V.shape[1])
+    constant = objective.loss.best_constant(objective.answers)
+    return V, constant - (np.asarray(objective.X.mean(axis=0)).ravel() @ V if V.any() else 0.0)
+
+
+def _lengths(slope: FloatArray, slope_b: FloatArray) -> FloatArray:
+    return np.hypot(column_lengths(slope), slope_b)
+
+
+def _total(objective: AnchoredObjective, per_label: FloatArray) -> FloatArray:
+    """What a step is judged by, (k,): each label's own amount, or the sum where labels are coupled."""
+    return np.full_like(per_label, per_label.sum()) if objective.penalty.coupled else per_label
+
+
+def _direction(
+    objective: AnchoredObjective,
+    inverse: ShiftedInverse,
+    second: FloatArray,
+    slope: FloatArray,
+    slope_b: FloatArray,
+    forcing: FloatArray,
+) -> tuple[FloatArray, FloatArray, int]:
+    """Newton's step, its residual at most the share `forcing` (k,) of the gradient."""
+    X, penalty = objective.X, objective.penalty
+    sums = second.sum(axis=0)
+    share = np.where(sums > 0.0, 1.0 / np.where(sums > 0.0, sums, 1.0), 0.0)
+    right = -slope
+    if objective.fit_intercept:
+        weighted = X.T @ second
+        right += weighted * (share * slope_b)
+
+    def apply(Z: FloatArray) -> FloatArray:
+        change = X @ Z
+        change *= second
+        image = X.T @ change
+        if objective.fit_intercept:
+            image -= weighted * (share * change.sum(axis=0))
+        image += penalty.product(Z)
+        return image
+
+    lengths = column_lengths(right)
+    if penalty.coupled:
+        target = np.array([forcing.min() * np.linalg.norm(lengths)])
+    else:
+        target = forcing * lengths
+    precondition = hessian_inverse(inverse, penalty, sums / second.shape[0])
+    Z, inner = conjugate_gradient(apply, right, precondition, target, _MAX_INNER, together=penalty.coupled)
+    if not objective.fit_intercept:
+        return Z, np.zeros_like(slope_b), inner
+    return Z, -share * (slope_b + np.einsum("ij,ij->j", weighted, Z)), inner
+
+
+def _line_search(
+    objective: AnchoredObjective,
+    V: FloatArray,
+    Z: FloatArray,
+    c: FloatArray,
+    scores: FloatArray,
+    costs: FloatArray,
+    slope: FloatArray,
+    slope_b: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Halve each label's step until its cost has fallen by a share of what the slope promises.
+
+    Returns the steps (k,), and scores, costs and derivatives after them.
+    """
+    change = objective.scores(Z, c)
+    fall = _total(objective, np.einsum("ij,ij->j", slope, Z) + slope_b * c)
+    before = _total(objective, costs)
+    limit = before + _ROUNDING * np.abs(before)
+    step = np.ones_like(costs)
+    moved = scores + change
+    costs, first, second = objective.terms(moved)
+    for halving in range(_MAX_HALVINGS):
+        reached = _total(objective, costs + objective.penalty.values(V + step * Z))
+        short = np.flatnonzero(reached > limit + _SUFFICIENT * step * fall)
+        if short.size == 0:
+            break
+        step[short] = 0.5 * step[short] if halving < _MAX_HALVINGS - 1 else 0.0
+        moved[:, short] = scores[:, short] + step[short] * change[:, short]
+        costs[short], first[:, short], second[:, short] = objective.terms(moved[:, short], short)
+    return step, moved, costs + objective.penalty.values(V + step * Z), first, second
