@@ -6,7 +6,7 @@ from scipy import sparse
 
 from streamlabel.exceptions import ConvergenceWarning
 from streamlabel.stats.labels import centred_cross, signed_label_gram
-from streamlabel.structure import represent as door
+from streamlabel.structure.columns import SOLVERS
 from streamlabel.structure.represent import represent
 
 
@@ -27,10 +27,10 @@ def test_every_code_carries_a_certificate(labels):
 def test_a_code_that_stops_short_warns(labels, monkeypatch):
     L, C = centred_cross(labels[:, :20], labels[:, :20]), centred_cross(labels[:, :20], labels[:, 20:])
 
-    def lazy(gram, correlation, lam):
+    def lazy(gram, correlation, lam, **options):
         return np.zeros_like(correlation), -correlation, 0, False
 
-    monkeypatch.setattr(door, "solve_active_set", lazy)
+    monkeypatch.setitem(SOLVERS, "active_set", lazy)
     with pytest.warns(ConvergenceWarning, match="5 of 5 label codes stopped short"):
         found = represent(L, C, np.full(5, 40.0), lam=0.1)
     assert not found.reports[0].converged

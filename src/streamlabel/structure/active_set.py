@@ -12,14 +12,13 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from streamlabel.results import FloatArray, IntArray
+from streamlabel.structure._entering import FIRST_ENTRY, most_violating
 
 __all__ = ["solve_active_set"]
 
 # The diagonal of the active block grows by this share: two identical labels share their weight instead of making the
 # block singular. It moves the solution by less than the tolerances in use.
 _RIDGE = 1.0 + 1e-12
-# At most this many labels enter at once, or as many as there are: the set at most doubles.
-_FIRST_ENTRY = 8
 
 
 def solve_active_set(
@@ -58,7 +57,8 @@ def solve_active_set(
         active, gradient, step = _settle(label_gram, correlation, lam, code, active, signs, max_iter)
     alone = False
     while step < max_iter:
-        entering = _entering(gradient, code, lam, slack, excluded, 1 if alone else max(_FIRST_ENTRY, active.size))
+        most = 1 if alone else max(FIRST_ENTRY, active.size)
+        entering = most_violating(gradient, code, lam, slack, excluded, most)
         if not entering.size:
             return code, gradient, step, True
         signs = np.sign(np.concatenate((code[active], -gradient[entering])))
@@ -73,23 +73,6 @@ def solve_active_set(
         else:
             alone = True
     return code, gradient, step, False
-
-
-def _entering(
-    gradient: FloatArray, code: FloatArray, lam: float, slack: float, excluded: int | None, most: int
-) -> IntArray:
-    """The labels outside the support that violate optimality most: the worst, and up to ``most`` half as bad."""
-    violation = np.abs(gradient)
-    violation[code != 0.0] = 0.0
-    if excluded is not None:
-        violation[excluded] = 0.0
-    worst = violation.max(initial=0.0) - lam
-    if worst <= slack:
-        return np.empty(0, dtype=np.intp)
-    if most == 1:
-        return np.array([violation.argmax()])
-    entering = np.flatnonzero(violation > lam + 0.5 * worst)
-    return entering if entering.size <= most else entering[violation[entering].argsort()[-most:]]
 
 
 def _settle(

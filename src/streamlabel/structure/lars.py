@@ -1,0 +1,113 @@
+"""The whole lasso path of one label by least-angle regression, and the code at any lam on it.
+
+The code is piecewise linear in lam, so the breakpoints say everything. LARS finds them one by one (scikit-learn's
+``lars_path_gram``). Where labels are dependent (duplicates, a label that is the sum of others), it can lose its way;
+the optimality conditions then fail, and the result says so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
+from sklearn.linear_model import lars_path_gram
+
+from streamlabel.results import FloatArray
+from streamlabel.structure.objective import kkt_violation
+
+__all__ = ["LarsPath", "lars_path", "solve_lars"]
+
+
+@dataclass(frozen=True, eq=False)
+class LarsPath:
+    """Breakpoints ``lams (p,)``, falling from lam_max, and the codes there, ``codes (m, p)``."""
+
+    lams: FloatArray
+    codes: FloatArray
+
+    @property
+    def n_steps(self) -> int:
+        return int(self.lams.shape[0]) - 1
+
+    def code_at(self, lam: float) -> FloatArray:
+        """The code (m,) at lam: empty from lam_max on, linear between breakpoints, the last one below the end."""
+        after = int(np.searchsorted(-self.lams, -lam, side="left"))
+        if after == 0:
+            return np.zeros(self.codes.shape[0])
+        if after == self.lams.shape[0]:
+            return np.array(self.codes[:, -1])
+        high, low = self.lams[after - 1], self.lams[after]
+        share = (high - lam) / (high - low)
+        return np.asarray((1.0 - share) * self.codes[:, after - 1] + share * self.codes[:, after])
+
+
+def lars_path(
+    label_gram: FloatArray,
+    correlation: FloatArray,
+    *,
+    lam_min: float = 0.0,
+    excluded: int | None = None,
+    max_iter: int = 10_000,
+) -> LarsPath:
+    """All minimisers of ``1/2 s'Ls - c's + lam ||s||_1`` for lam from lam_max down to ``lam_min``.
+
+    Parameters
+    ----------
+    label_gram : (m, m), symmetric positive semi-definite
+    correlation : (m,)
+    excluded : an entry that must stay zero
+    max_iter : breakpoints at most
+    """
+    kept = np.arange(correlation.shape[0])
+    # A label without positives, or with all, has an empty row: it has no place on the path, and LARS divides by it.
+    kept = kept[label_gram.diagonal() > 0.0]
+    if excluded is not None:
+        kept = kept[kept != excluded]
+    if not correlation[kept].any():
+        return LarsPath(np.zeros(1), np.zeros((correlation.shape[0], 1)))
+    with warnings.catch_warnings():  # about degenerate labels; `solve_lars` checks the conditions themselves
+        warnings.simplefilter("ignore", SklearnConvergenceWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        lams, _, path = lars_path_gram(
+            Xy=correlation[kept],
+            Gram=label_gram[np.ix_(kept, kept)],
+            n_samples=1,  # then scikit-learn's alpha is our lam
+            alpha_min=lam_min,
+            method="lasso",
+            max_iter=max_iter,
+            copy_Gram=False,
+        )
+    codes = np.zeros((correlation.shape[0], lams.shape[0]))
+    codes[kept] = path
+    return LarsPath(lams, codes)
+
+
+def solve_lars(
+    label_gram: FloatArray,
+    correlation: FloatArray,
+    lam: float,
+    *,
+    excluded: int | None = None,
+    start: FloatArray | None = None,
+    tol: float = 1e-10,
+    max_iter: int = 10_000,
+) -> tuple[FloatArray, FloatArray, int, bool]:
+    """Minimise ``1/2 s'Ls - c's + lam ||s||_1`` by following the path down to lam.
+
+    Parameters are those of `solve_active_set`; ``start`` is not used (a path begins at lam_max), ``max_iter`` counts
+    breakpoints.
+
+    Returns
+    -------
+    code (m,), gradient (m,) = L s - c, number of breakpoints, whether no optimality condition is missed by more
+    than ``tol * lam_max``
+    """
+    path = lars_path(label_gram, correlation, lam_min=lam, excluded=excluded, max_iter=max_iter)
+    code = path.code_at(lam)
+    support = np.flatnonzero(code)
+    gradient = code[support] @ label_gram[support] - correlation
+    others = np.arange(code.shape[0]) != excluded
+    missed = kkt_violation(code[others], gradient[others], lam) * (lam if lam > 0.0 else 1.0)
+    return code, gradient, path.n_steps, missed <= tol * float(np.abs(correlation).max(initial=0.0))
