@@ -64,7 +64,11 @@ class MissingExtraError(StreamlabelError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self.package = package
         self.extra = extra
+        self.purpose = purpose
         super().__init__(f"{purpose} needs the package {package}: pip install 'streamlabel[{extra}]'")
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
+        return type(self), (self.package, self.extra, self.purpose)  # it may come from a worker process
 
 
 class ConvergenceWarning(UserWarning):

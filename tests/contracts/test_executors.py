@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from streamlabel.exceptions import DataError
+from streamlabel.exceptions import DataError, MissingExtraError
 from streamlabel.executors.interface import Executor
 from streamlabel.executors.joblib_pool import JoblibExecutor
 from streamlabel.executors.serial import SerialExecutor
@@ -33,6 +33,10 @@ def refuse_odd(number):
     if number % 2:
         raise DataError("odd", source="items", line=number)
     return number
+
+
+def refuse_for_want_of_a_package(_):
+    raise MissingExtraError("parquetry", "arrow", "reading")
 
 
 def partial_gram(rows):
@@ -75,6 +79,10 @@ class TestErrors:
         with pytest.raises(DataError, match="items, line 3: odd") as caught:
             executor.map(refuse_odd, [0, 2, 3, 4])
         assert (caught.value.source, caught.value.line) == ("items", 3)
+
+    def test_one_that_is_made_from_several_arguments_too(self, executor):
+        with pytest.raises(MissingExtraError, match=r"reading needs the package parquetry: .*\[arrow\]"):
+            executor.map(refuse_for_want_of_a_package, [1])
 
     def test_an_exception_of_another_library_too(self, executor):
         with pytest.raises(ZeroDivisionError):
