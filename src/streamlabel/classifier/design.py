@@ -36,10 +36,12 @@ class Design:
 
     def normal_product(self, Z: FloatArray) -> FloatArray:
         """``Xc'Xc Z``, (d, k)."""
-        product = self.X.T @ (self.X @ Z)
-        if self.fit_intercept:
-            product -= np.outer(self.n_rows * self.mean, self.mean @ Z)
-        return np.asarray(product)
+        scores = self.X @ Z
+        if not self.fit_intercept:
+            return np.asarray(self.X.T @ scores)
+        # Centre the scores, not the product: X'X Z - n mu mu'Z would cancel where the mean is long.
+        scores -= self.mean @ Z
+        return self.X.T @ scores - np.outer(self.mean, scores.sum(axis=0))
 
     def cross(self, targets: FloatArray | CSR) -> FloatArray:
         """``Xc'T``, (d, k)."""

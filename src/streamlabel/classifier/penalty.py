@@ -23,7 +23,7 @@ from streamlabel.results import FloatArray, IntArray
 __all__ = ["SMALLEST_SHARE", "Penalty", "make_penalty"]
 
 SMALLEST_SHARE = 1e-8
-_SAID_SHARE = 1e-6
+_SAID_SHARE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
