@@ -27,7 +27,7 @@ class CholeskyFactor:
             self._factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
         except linalg.LinAlgError:
             raise DataError(
-                f"beta = {beta:g} is too small beside the features for a Cholesky factor; raise it"
+                f"beta = {beta:g} is too small beside these features for Cholesky; raise it or solve spectrally"
             ) from None
 
     def solve(self, targets: FloatArray | CSR, anchor: FloatArray) -> tuple[FloatArray, FloatArray]:

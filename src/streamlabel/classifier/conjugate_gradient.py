@@ -50,7 +50,7 @@ def conjugate_gradient(
         return np.array([np.vdot(A, B)]) if together else np.einsum("ij,ij->j", A, B)
 
     Z = np.zeros_like(right)
-    residual = right.copy()
+    residual = right
     steepest = precondition(residual)
     direction = steepest
     energy = inner(residual, steepest)
@@ -66,7 +66,7 @@ def conjugate_gradient(
         # A column that is done keeps its answer to the bit: it does not depend on which columns came with it.
         step = np.where(going, energy / np.where(going, curvature, 1.0), 0.0)
         Z += step * direction
-        residual -= step * image
+        residual = residual - step * image
         steepest = precondition(residual)
         previous, energy = energy, inner(residual, steepest)
         direction = steepest + np.where(going, energy / np.where(going, previous, 1.0), 0.0) * direction

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from streamlabel.classifier.penalty import Penalty
 from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.stats.factors import dense
 
 __all__ = ["Design", "column_blocks", "column_sums", "dense_columns", "relative_residual"]
 
@@ -45,16 +46,14 @@ class Design:
 
     def cross(self, targets: FloatArray | CSR) -> FloatArray:
         """``Xc'T``, (d, k)."""
-        product = self.X.T @ targets
-        product = product.toarray() if sparse.issparse(product) else np.asarray(product)
+        product = dense(self.X.T @ targets)
         if self.fit_intercept:
             product = product - np.outer(self.mean, column_sums(targets))
         return product
 
     def gram(self) -> FloatArray:
         """``Xc'Xc``, (d, d) dense."""
-        product = self.X.T @ self.X
-        gram = product.toarray() if sparse.issparse(product) else np.asarray(product)
+        gram = dense(self.X.T @ self.X)
         if self.fit_intercept:
             gram -= self.n_rows * np.outer(self.mean, self.mean)
         return gram
@@ -78,8 +77,7 @@ def column_sums(targets: FloatArray | CSR) -> FloatArray:
 
 def dense_columns(targets: FloatArray | CSR, columns: IntArray) -> FloatArray:
     """Some columns of the answers, dense float64."""
-    part = targets[:, columns]
-    return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)
+    return dense(targets[:, columns])
 
 
 def column_blocks(n_columns: int, n_rows: int) -> list[slice]:

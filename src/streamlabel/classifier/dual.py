@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from streamlabel.classifier.design import Design
 from streamlabel.exceptions import DataError
 from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.stats.factors import centre_kernel, dense
 
 __all__ = ["solve_dual"]
 
@@ -67,13 +68,15 @@ def _solve_shared(
 ) -> tuple[FloatArray, FloatArray]:
     kernel = _kernel(design)
     kernel[np.diag_indices(design.n_rows)] += beta
-    residual = _dense(targets) - design.X @ anchor
+    residual = dense(targets) - design.X @ anchor
     if design.fit_intercept:
         residual -= residual.mean(axis=0)
     try:
         factor = linalg.cho_factor(kernel, lower=True, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError:
-        raise DataError(f"beta = {beta:g} is too small beside the features for a Cholesky factor; raise it") from None
+        raise DataError(
+            f"beta = {beta:g} is too small beside these features for Cholesky; raise it or solve spectrally"
+        ) from None
     duals = linalg.cho_solve(factor, residual, overwrite_b=True, check_finite=False)
     weights = anchor + design.cross(duals)
     return weights, design.intercept(targets, weights)
@@ -81,13 +84,7 @@ def _solve_shared(
 
 def _kernel(design: Design) -> FloatArray:
     """``Xc Xc'`` (q, q)."""
-    product = design.X @ design.X.T
-    kernel = product.toarray() if sparse.issparse(product) else np.asarray(product)
+    kernel = dense(design.X @ design.X.T)
     if design.fit_intercept:
-        means = kernel.mean(axis=0)
-        kernel -= means[:, None] + means[None, :] - means.mean()
+        centre_kernel(kernel)
     return kernel
-
-
-def _dense(targets: FloatArray | CSR) -> FloatArray:
-    return np.array(targets.toarray() if sparse.issparse(targets) else targets, dtype=np.float64)

@@ -16,12 +16,11 @@ from streamlabel.classifier.design import Design, column_blocks, column_sums, de
 from streamlabel.classifier.losses import Loss
 from streamlabel.classifier.objective import AnchoredObjective
 from streamlabel.classifier.penalty import Penalty
-from streamlabel.classifier.plain_factor import factor_rows
 from streamlabel.classifier.preconditioner import ShiftedInverse, diagonal_inverse, spectral_inverse
 from streamlabel.classifier.quasi_newton import minimise_lbfgs
 from streamlabel.classifier.truncated_newton import NewtonResult, minimise_newton
 from streamlabel.results import CSR, FloatArray, IntArray
-from streamlabel.stats.factors import RidgeFactor
+from streamlabel.stats.factors import RidgeFactor, make_factor
 from streamlabel.stats.threads import one_thread
 
 __all__ = ["minimise_batch"]
@@ -99,5 +98,5 @@ def _runner(
 
 def _inverse(design: Design, penalty: Penalty, factor: RidgeFactor | None) -> ShiftedInverse:
     if factor is None and affords_factor(design, penalty.anchor.shape[1]):
-        factor = factor_rows(design)
+        factor = make_factor(design.X, centre=design.fit_intercept)
     return diagonal_inverse(design.gram_diagonal()) if factor is None else spectral_inverse(factor)

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from streamlabel.results import FloatArray, IntArray
+from streamlabel.stats.factors import dense
 
 __all__ = ["SMALLEST_SHARE", "Penalty", "make_penalty"]
 
@@ -92,9 +93,7 @@ class Penalty:
 def make_penalty(anchor: FloatArray, coupling: Any, beta: float) -> Penalty:
     """The penalty for anchors ``P`` (d, k) and a coupling ``S2`` (k, k), dense, sparse or None."""
     n_labels = anchor.shape[1]
-    if isinstance(coupling, sparse.csr_array | sparse.csc_array):
-        coupling = coupling.toarray()
-    if coupling is None or not np.any(coupling):
+    if coupling is None or not (coupling := dense(coupling)).any():
         return Penalty(beta, anchor, anchor, None, None, np.ones(n_labels), None)
     mixing = np.eye(n_labels) - coupling
     # The singular values of M, not the eigenvalues of M M': those would lose half of the digits of a small one.

@@ -19,10 +19,9 @@ from streamlabel.classifier.dual import solve_dual
 from streamlabel.classifier.losses import Loss, get_loss
 from streamlabel.classifier.minimise import minimise_batch
 from streamlabel.classifier.penalty import Penalty, make_penalty
-from streamlabel.classifier.plain_factor import factor_rows
 from streamlabel.exceptions import ConvergenceWarning, DataError, NotFoundError
 from streamlabel.results import CSR, FloatArray, SolveReport
-from streamlabel.stats.factors import RidgeFactor
+from streamlabel.stats.factors import RidgeFactor, dense, make_factor
 
 __all__ = ["SOLVERS", "solve"]
 
@@ -109,9 +108,10 @@ def _checked(
     if min(*rows.shape, targets.shape[1]) == 0:
         raise DataError(f"X {rows.shape} and Y {targets.shape}: there must be a row, a feature and a label")
     shape = (rows.shape[1], targets.shape[1])
-    anchor = np.zeros(shape) if anchor is None else np.asarray(anchor, dtype=np.float64)
+    anchor = np.zeros(shape) if anchor is None else dense(_matrix(anchor, "the anchor"))
     if anchor.shape != shape:
         raise DataError(f"the anchor has shape {anchor.shape}; (features, labels) is {shape}")
+    coupling = None if coupling is None else _matrix(coupling, "the coupling")
     if coupling is not None and coupling.shape != (shape[1], shape[1]):
         raise DataError(f"the coupling has shape {coupling.shape}; {shape[1]} labels need {(shape[1], shape[1])}")
     return Design(rows, fit_intercept), targets, make_penalty(anchor, coupling, beta)
@@ -120,11 +120,14 @@ def _checked(
 def _matrix(M: Any, name: str) -> FloatArray | CSR:
     if sparse.issparse(M):
         return canonical_csr(M, dtype=np.float64, name=name)
-    M = np.asarray(M, dtype=np.float64)
+    try:
+        M = np.asarray(M, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} cannot be read as numbers: {error}") from error
     if M.ndim != 2:
         raise DataError(f"{name} has {M.ndim} dimension(s); expected a matrix (n_rows, n_columns)")
     if not np.isfinite(M).all():
-        raise DataError(f"{name} contains NaN or infinity; remove or impute such rows")
+        raise DataError(f"{name} contains NaN or infinity; remove or impute it")
     return M
 
 
@@ -156,7 +159,7 @@ def _solve_squared(
     if solver == "dual":
         return *solve_dual(design.X, targets, penalty.anchor, penalty.beta, fit_intercept=design.fit_intercept), 1
     if solver == "spectral":
-        factor = factor_rows(design) if factor is None else factor
+        factor = make_factor(design.X, centre=design.fit_intercept) if factor is None else factor
         weights, n_iter = solve_coupled(factor, factor.project(targets), penalty), 1
     else:
         weights, n_iter = solve_conjugate_gradient(design, targets, penalty, tolerance=tolerance, max_iter=max_iter)

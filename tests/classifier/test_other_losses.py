@@ -1,0 +1,149 @@
+"""Logistic and squared hinge: against scikit-learn, against each other, coupled, and at the edges."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import normalize
+from sklearn.svm import LinearSVC
+
+from streamlabel.classifier.losses import get_loss
+from streamlabel.classifier.objective import AnchoredObjective
+from streamlabel.classifier.penalty import make_penalty
+from streamlabel.classifier.solve import solve
+from streamlabel.data.catalogue import load_catalogue_set
+from streamlabel.metrics.ranking import precision_at_k
+from streamlabel.stats.factors import make_factor
+
+LOSSES = ["logistic", "squared_hinge"]
+SOLVERS = ["newton", "lbfgs"]
+
+
+@pytest.fixture(params=[(150, 10), (15, 40)], ids=["tall", "wide"])
+def rows(request, rng):
+    n, d = request.param
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.6) + 0.2
+    Y = (X @ rng.standard_normal((d, 3)) + rng.standard_normal((n, 3)) > [0.0, 1.0, 2.0]).astype(float)
+    Y[0], Y[1] = 0.0, 1.0
+    return X, Y
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_logistic_is_scikit_learns(rows, solver, fit_intercept):
+    X, Y = rows
+    weights, intercept, report = solve(
+        sparse.csr_array(X), sparse.csr_array(Y), beta=0.5, loss="logistic", solver=solver,
+        fit_intercept=fit_intercept, tolerance=1e-7,
+    )  # fmt: skip
+    assert report.converged
+    for j in range(3):
+        reference = LogisticRegression(C=2.0, fit_intercept=fit_intercept, tol=1e-12, max_iter=10_000)
+        reference.set_params(solver="newton-cholesky").fit(X, Y[:, j])
+        np.testing.assert_allclose(weights[:, j], reference.coef_[0], atol=1e-5)
+        np.testing.assert_allclose(intercept[j], reference.intercept_[0] if fit_intercept else 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_squared_hinge_is_scikit_learns(rows, solver):
+    """LinearSVC minimises ||w||^2/2 + C sum max(0, 1 - y f)^2, so C = 1/(2 beta); it penalises its intercept, so here
+    the constant is a feature for both."""
+    X, Y = rows
+    X = np.column_stack([X, np.ones(len(X))])
+    weights, _, report = solve(X, Y, beta=0.5, loss="squared_hinge", solver=solver, fit_intercept=False, tolerance=1e-7)
+    assert report.converged
+    for j in range(3):
+        reference = LinearSVC(C=1.0, dual=False, fit_intercept=False, tol=1e-10, max_iter=100_000).fit(X, Y[:, j])
+        np.testing.assert_allclose(weights[:, j], reference.coef_[0], atol=1e-5)
+
+
+def test_a_free_intercept_is_one_whose_penalty_vanishes(rows):
+    X, Y = rows
+    weights, intercept, _ = solve(X, Y, beta=0.5, loss="squared_hinge", tolerance=1e-9)
+    for j in range(3):
+        reference = LinearSVC(C=1.0, dual=False, intercept_scaling=1e3, tol=1e-12, max_iter=100_000).fit(X, Y[:, j])
+        np.testing.assert_allclose(weights[:, j], reference.coef_[0], atol=1e-4)
+        np.testing.assert_allclose(intercept[j], reference.intercept_[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("coupled", [True, False])
+def test_the_gradient_vanishes_at_the_answer(rows, loss, fit_intercept, coupled, rng):
+    X, Y = rows
+    P = rng.standard_normal((X.shape[1], 3))
+    S2 = 0.3 * rng.standard_normal((3, 3)) if coupled else None
+    weights, intercept, report = solve(X, Y, P, S2, beta=1.5, loss=loss, fit_intercept=fit_intercept, tolerance=1e-9)
+    kind = get_loss(loss)
+    objective = AnchoredObjective(X, kind.encode(Y), kind, make_penalty(P, S2, 1.5), fit_intercept)
+    slope, slope_b = objective.gradient(weights, intercept)
+    scale = objective.gradient_scale()
+    assert report.converged
+    assert (np.linalg.norm(slope, axis=0) <= 2e-9 * scale).all()
+    assert (np.abs(slope_b) <= 2e-9 * scale).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_newton_and_lbfgs_agree_on_coupled_labels(rows, loss, rng):
+    X, Y = rows
+    P, S2 = rng.standard_normal((X.shape[1], 3)), 0.3 * rng.standard_normal((3, 3))
+    newton, b, _ = solve(X, Y, P, S2, beta=1.5, loss=loss, solver="newton", tolerance=1e-8)
+    lbfgs, b_lbfgs, _ = solve(X, Y, P, S2, beta=1.5, loss=loss, solver="lbfgs", tolerance=1e-6)
+    np.testing.assert_allclose(newton, lbfgs, atol=1e-4)
+    np.testing.assert_allclose(b, b_lbfgs, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_strong_pull_gives_the_anchor(rows, loss, rng):
+    X, Y = rows
+    P = rng.standard_normal((X.shape[1], 3))
+    weights, _, _ = solve(X, Y, P, beta=1e8, loss=loss)
+    np.testing.assert_allclose(weights, P, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_given_factor_changes_the_way_not_the_answer(rows, loss):
+    X, Y = rows
+    X = sparse.csr_array(X)
+    plain, _, _ = solve(X, Y, beta=0.1, loss=loss, tolerance=1e-10)
+    helped, _, _ = solve(X, Y, beta=0.1, loss=loss, tolerance=1e-10, factor=make_factor(X))
+    np.testing.assert_allclose(plain, helped, atol=1e-8)
+
+
+def test_threads_give_the_same_bits(rng):
+    X = sparse.csr_array(rng.standard_normal((2000, 6)))
+    Y = (rng.random((2000, 900)) < rng.uniform(0.05, 0.5, 900)).astype(float)
+    serial, b, report = solve(X, Y, beta=1.0, loss="logistic")
+    assert "2 block(s)" in report.note
+    with ThreadPoolExecutor(2) as pool:
+        threaded, b_threaded, _ = solve(X, Y, beta=1.0, loss="logistic", map_blocks=pool.map)
+    np.testing.assert_array_equal(serial, threaded)
+    np.testing.assert_array_equal(b, b_threaded)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_labels_of_one_kind_and_separable_ones_end(loss, solver, rng):
+    X = rng.standard_normal((30, 3))
+    Y = np.column_stack([np.ones(30), np.zeros(30), X[:, 0] > 0]).astype(float)
+    weights, intercept, report = solve(X, Y, beta=1e-3, loss=loss, solver=solver)
+    assert report.converged
+    scores = X @ weights + intercept
+    assert np.isfinite(scores).all()
+    np.testing.assert_array_equal(scores > 0, Y > 0)
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_delicious_reaches_the_published_precision(data_root):
+    train, test = load_catalogue_set("delicious"), load_catalogue_set("delicious", "test")
+    X, X_test = (sparse.csr_array(normalize(part.X.astype(np.float64))) for part in (train, test))
+    weights, intercept, report = solve(X, train.Y, beta=1.0, loss="logistic")
+    assert report.converged
+    scores = X_test @ weights + intercept
+    found = [100 * precision_at_k(test.Y, scores, k) for k in (1, 3, 5)]
+    np.testing.assert_allclose(found, [67.5, 61.0, 56.3], atol=0.25)
