@@ -51,6 +51,9 @@ def solve_active_set(
         code[excluded] = 0.0
     slack = tol * float(np.abs(correlation).max(initial=0.0))
     active: IntArray = np.flatnonzero(code)
+    if active.size:
+        code[label_gram.diagonal() <= 0.0] = 0.0  # an empty label can have no weight, and no direct solve
+        active = np.flatnonzero(code)
     gradient, step = -correlation, 0
     if active.size:
         signs = np.sign(code[active])
