@@ -4,87 +4,97 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from streamlabel.classifier.anchored_ridge import choose_beta, solve_anchored_ridge
+from streamlabel.classifier.metric_ridge import PreparedRidge
 from streamlabel.results import CSC, CSR, FloatArray, IntArray, SolveReport
-from streamlabel.stats.factors import RidgeFactor
+from streamlabel.stats.factors import dense
 from streamlabel.stats.labels import centred_cross
 from streamlabel.structure.represent import represent
 
-__all__ = ["Arrival", "learn_alone", "learn_arrival"]
+__all__ = ["Arrival", "PastAnswers", "learn_arrival"]
+
+
+@dataclass(frozen=True, eq=False)
+class PastAnswers:
+    """What the labels that may enter a code say on the annotated rows.
+
+    labels : (p,), their numbers among all m labels of the model
+    responses : (q, p), 0/1 answers (sparse) or scores where nobody answered
+    weights : gives the classifiers (d, len(labels)) of some labels
+    gram : the Gram (p, p) of the responses, where it is known already
+    """
+
+    n_labels: int
+    labels: IntArray
+    responses: CSR | CSC | FloatArray
+    weights: Callable[[IntArray], FloatArray]
+    gram: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Arrival:
-    """What was learned for k new labels: classifiers (d, k), intercepts (k,), codes (m, k) and how."""
+    """What was learned for k new labels on q rows."""
 
-    weights: FloatArray
-    intercept: FloatArray
-    codes: CSC
-    beta: float
+    weights: FloatArray  # (d, k)
+    intercept: FloatArray  # (k,)
+    codes: CSC  # (m, k)
+    loo_scores: FloatArray | None  # (q, k): scores of each row under the classifier learned without it
     reports: tuple[SolveReport, ...]
 
 
 def learn_arrival(
-    factor: RidgeFactor,
-    past_responses: CSR | FloatArray,
-    past_weights: Callable[[IntArray], FloatArray],
-    Y_new: CSR,
-    lam_share: float,
-    beta: float | None,
+    X: CSR | FloatArray,
+    ridge: PreparedRidge,
+    answers: FloatArray,
+    past: PastAnswers | None,
+    lam: float | None,
+    *,
+    centre: bool = True,
+    with_loo: bool = True,
 ) -> Arrival:
     """Represent the new labels by the past ones, then learn their classifiers toward the anchor ``W s``.
 
     Parameters
     ----------
-    factor : of the features of the annotated rows
-    past_responses : (q, m), what the past labels say on those rows: 0/1 answers, or scores where nobody answered
-    past_weights : gives the classifiers (d, len(labels)) of some past labels
-    Y_new : (q, k) answers
-    lam_share : the lasso penalty as a share of the annotated rows
-    beta : the pull toward the anchor; None chooses it
+    X : (q, d) the annotated rows;   ridge : the factor of the same rows
+    answers : (q, k) targets: 0/1, or -1/+1 where the model has no intercept
+    past : None or lam None: no anchor
+    lam : the lasso penalty as a share of the annotated rows
     """
-    energies = _centred_energy(Y_new)
-    structure = represent(
-        centred_cross(past_responses, past_responses),
-        centred_cross(past_responses, Y_new),
-        energies,
-        lam_share * factor.n_rows,
-    )
-    used = np.unique(structure.codes.indices)
-    anchor = past_weights(used) @ structure.codes[used].toarray()
-    return _solve(factor, Y_new, energies, anchor, structure.codes, beta, tuple(structure.reports))
+    n_rows, n_new = answers.shape
+    n_past = 0 if past is None else past.n_labels
+    codes: CSC = sparse.csc_array((n_past, n_new))
+    reports: tuple[SolveReport, ...] = ()
+    anchor = None
+    if past is not None and lam is not None and past.labels.size:
+        codes, reports = _codes(past, answers, lam * n_rows, centre)
+        used = np.unique(codes.indices)
+        if used.size:
+            anchor = past.weights(used) @ codes[used].toarray()
+    targets = answers if anchor is None else answers - np.asarray(X @ anchor)
+    shift = ridge.solve(targets)
+    weights = shift if anchor is None else anchor + shift
+    rates = answers.mean(axis=0) if centre else np.zeros(n_new)
+    intercept = rates - ridge.mean @ weights
+    loo = answers - ridge.leave_one_out(targets, shift) if with_loo else None
+    return Arrival(weights, intercept, codes, loo, reports)
 
 
-def learn_alone(factor: RidgeFactor, Y_new: CSR, n_past: int, beta: float | None) -> Arrival:
-    """Own ridge: the same solve with no anchor."""
-    n_new = int(Y_new.shape[1])
-    anchor = np.zeros((factor.mean.shape[0], n_new))
-    return _solve(factor, Y_new, _centred_energy(Y_new), anchor, sparse.csc_array((n_past, n_new)), beta, ())
+def _codes(past: PastAnswers, answers: FloatArray, lam: float, centre: bool) -> tuple[CSC, tuple[SolveReport, ...]]:
+    cross = centred_cross if centre else _plain_cross
+    gram = cross(past.responses, past.responses) if past.gram is None else past.gram
+    correlations = cross(past.responses, answers)
+    energies = np.square(answers - answers.mean(axis=0) if centre else answers).sum(axis=0)
+    found = represent(gram, correlations, energies, lam)
+    rows = past.labels[found.codes.indices]
+    codes = sparse.csc_array((found.codes.data, rows, found.codes.indptr), shape=(past.n_labels, answers.shape[1]))
+    codes.sort_indices()
+    return codes, tuple(found.reports)
 
 
-def _solve(
-    factor: RidgeFactor,
-    Y_new: CSR,
-    energies: FloatArray,
-    anchor: FloatArray,
-    codes: CSC,
-    beta: float | None,
-    reports: tuple[SolveReport, ...],
-) -> Arrival:
-    projected = factor.project(Y_new.astype(np.float64))
-    if beta is None:
-        # Chosen for the labels alone: the code has seen the answers, so an error with the anchor would flatter it.
-        beta = choose_beta(factor, projected, energies)
-    weights = solve_anchored_ridge(factor, projected, anchor, beta)
-    rates = np.asarray(Y_new.sum(axis=0), dtype=np.float64) / factor.n_rows
-    return Arrival(weights, rates - factor.mean @ weights, codes, beta, reports)
-
-
-def _centred_energy(Y: CSR) -> FloatArray:
-    """Squared lengths of the centred 0/1 columns: ``c - c^2/n``."""
-    counts = np.asarray(Y.sum(axis=0), dtype=np.float64)
-    return counts - counts**2 / max(Y.shape[0], 1)
+def _plain_cross(A: Any, B: Any) -> FloatArray:
+    return np.ascontiguousarray(dense(A.T @ B))

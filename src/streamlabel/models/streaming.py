@@ -3,47 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from streamlabel._validation import canonical_csr, canonical_labels, check_label_names, default_label_names
+from streamlabel._validation import canonical_labels, check_label_names, default_label_names
+from streamlabel.classifier.anchored_ridge import choose_beta
+from streamlabel.classifier.metric_ridge import PreparedRidge, make_ridge, mean_square_length
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
 from streamlabel.metrics.topk import top_k
-from streamlabel.models.arrival import Arrival, learn_alone, learn_arrival
+from streamlabel.models.arrival import Arrival, PastAnswers, learn_arrival
+from streamlabel.models.asked import AskedRows, check_both_answers, group_by_rows, rows_asked
+from streamlabel.models.calibration import LAM, Recipe, Trial, choose_recipe, sketch
+from streamlabel.models.decisions import best_f1_thresholds, fit_sigmoids, sigmoid
+from streamlabel.models.memory import FitMemory, LabelAnswers
 from streamlabel.models.state import ClassifierBlocks
-from streamlabel.results import CSC, CSR, FloatArray, IntArray
-from streamlabel.stats.factors import make_factor
+from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.stats.factors import dense, make_factor
 from streamlabel.stats.threads import one_thread
 
-__all__ = ["StreamingLabelClassifier"]
-
-DEFAULT_LAM = 0.003
+__all__ = ["LabelReport", "StreamingLabelClassifier"]
 
 
-class StreamingLabelClassifier(BaseEstimator):
+@dataclass(frozen=True)
+class LabelReport:
+    """How a label was learned.
+
+    share, lam, beta : the recipe (`models.calibration`): share of the metric, lasso penalty as a share of the rows
+        (None: no anchor), ridge strength
+    code_size, gap : labels in its code, and the duality gap of the code (0 without one)
+    """
+
+    label: str
+    n_rows: int
+    n_yes: int
+    share: float
+    lam: float | None
+    beta: float
+    code_size: int = 0
+    gap: float = 0.0
+
+
+class StreamingLabelClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):
     """A multi-label classifier whose label set grows while it is in use.
 
     Parameters
     ----------
-    lam : "auto" or float
-        The lasso penalty of step 1, as a share of the annotated rows (0/1 coding). "auto" is 0.003. A penalty so large
-        that no past label is chosen learns the new label alone.
+    lam : "auto", None or float
+        The lasso penalty of step 1, as a share of the annotated rows (0/1 coding). None learns without an anchor.
+    metric : "auto", None or float in (0, 1)
+        The share of the past classifiers' covariance in the prior of a new one. None is the paper's method.
     beta : "auto" or float
-        The ridge strength of the past labels, and of the pull of a new label toward its anchor. "auto" chooses it by
-        generalised cross-validation, on the labels at hand alone.
-    use_past : bool
-        False learns every new label alone ("own ridge"): the comparison that shows what the past is worth.
+        The ridge strength: of the past labels, and of the pull of a new label toward its anchor. "auto" chooses it for
+        the past labels by generalised cross-validation, for new ones as below.
+    fit_intercept : bool
+        False is the form the paper writes: -1/+1 answers, no intercept, nothing centred.
+    threshold : "f1" or float
+        Where `predict` says yes: the best F1 of leave-one-out scores, label by label, or one score for all.
+    random_state : int
+        For the rows and labels by which "auto" judges.
+
+    With "auto", some of the labels of `fit` are hidden and learned again from as many rows as the new label has, with
+    and without the past, and judged on other rows: the past is used where it lost on no measure (`models.calibration`).
+    ``lam=None, metric=None`` learns every new label alone ("own ridge").
 
     Attributes
     ----------
     label_names_ : tuple of str, in order of arrival; the order of every column
-    coef_ : (n_labels, n_features);  intercept_ : (n_labels,)
+    coef_ : (n_labels, n_features)
+    intercept_ : (n_labels,)
     structure_ : csc_array (n_labels, n_labels); column j is the code of label j, empty for labels of `fit`
+    thresholds_ : (n_labels,), may be set
+    reports_ : tuple of `LabelReport`
 
     Examples
     --------
@@ -55,30 +92,114 @@ class StreamingLabelClassifier(BaseEstimator):
     ('a', 'b', 'a or b')
     """
 
-    def __init__(self, *, lam: float | str = "auto", beta: float | str = "auto", use_past: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        lam: float | str | None = "auto",
+        metric: float | str | None = "auto",
+        beta: float | str = "auto",
+        fit_intercept: bool = True,
+        threshold: float | str = "f1",
+        random_state: int = 0,
+    ) -> None:
         self.lam = lam
+        self.metric = metric
         self.beta = beta
-        self.use_past = use_past
+        self.fit_intercept = fit_intercept
+        self.threshold = threshold
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def fit(
-        self, X: ArrayLike | CSR, Y: ArrayLike | CSR, label_names: Iterable[str] | None = None
+        self, X: ArrayLike | CSR, y: ArrayLike | CSR, label_names: Iterable[str] | None = None
     ) -> StreamingLabelClassifier:
-        """Learn the past labels: ridge with an intercept, one strength for all. Forgets everything learned before."""
-        matrix, labels = canonical_csr(X, dtype=np.float64), canonical_labels(Y)
-        _check_rows(matrix, labels, "Y")
-        names = default_label_names(labels.shape[1]) if label_names is None else label_names
-        names = check_label_names(names, labels.shape[1])
-        factor = make_factor(matrix)
-        arrival = learn_alone(factor, labels, 0, self._beta())
-        self.n_features_in_ = int(matrix.shape[1])
-        self.beta_ = arrival.beta
-        self._X, self._factor = matrix, factor
-        self._answers: CSC = sparse.csc_array(labels)
-        self._answered = np.ones(len(names), dtype=bool)
-        self._classifiers = ClassifierBlocks(self.n_features_in_).appended(arrival.weights, arrival.intercept)
-        self.label_names_ = names
-        self.structure_ = sparse.csc_array((len(names), len(names)))
+        """Learn the past labels: ridge, one strength for all. Forgets everything learned before.
+
+        y is a label matrix (n, m) of 0/1, dense or sparse. A vector of classes is also taken, as one label a class
+        (then `predict` gives classes, and no label can be added).
+        """
+        self._check_parameters()
+        matrix = self._features(X, reset=True)
+        labels, names = self._past_labels(y, matrix.shape[0], label_names)
+        targets = self._coded(labels)
+        beta, ridge = self._fit_ridge(matrix, labels, targets)
+        weights = ridge.solve(targets)
+        rates = targets.mean(axis=0) if self.fit_intercept else np.zeros(len(names))
+        intercept = rates - ridge.mean @ weights
+        rows = FitMemory.sample(matrix.shape[0], self.random_state)
+        leverages = ridge.leverages(rows)
+        unseen = unseen_scores(np.asarray(matrix[rows] @ weights) + intercept, targets[rows], leverages)
+        self.beta_ = beta
+        self._ridge: PreparedRidge | None = ridge
+        self._memory: FitMemory | None = FitMemory(matrix, labels, unseen, rows, leverages, self.random_state)
+        self._answers: LabelAnswers | None = LabelAnswers.of(labels)
+        self._start(names, weights, intercept)
+        truth = labels[rows].toarray().astype(np.float64)
+        self._thresholds: FloatArray = self._choose_thresholds(unseen, truth)
+        self._slope: FloatArray
+        self._offset: FloatArray
+        self._slope, self._offset = fit_sigmoids(unseen, truth)
+        counts = np.asarray(labels.sum(axis=0)).ravel()
+        self.reports_ = tuple(
+            LabelReport(name, matrix.shape[0], int(count), 0.0, None, beta)
+            for name, count in zip(names, counts, strict=True)
+        )
         return self
+
+    @classmethod
+    def from_coef(
+        cls,
+        coef: ArrayLike,
+        intercept: ArrayLike | None = None,
+        label_names: Iterable[str] | None = None,
+        **parameters: Any,
+    ) -> StreamingLabelClassifier:
+        """Adopt linear classifiers that are already there: coef (m, d), intercept (m,). Nothing is retrained.
+
+        Labels can be added with rows of their own; without the training rows nothing can be tried beforehand, so the
+        anchor is used as the paper does and the metric is not. Thresholds start at 0 and may be set.
+        """
+        weights = np.array(coef, dtype=np.float64, ndmin=2).T
+        offsets = np.zeros(weights.shape[1]) if intercept is None else np.array(intercept, dtype=np.float64).ravel()
+        if offsets.shape != (weights.shape[1],):
+            raise DataError(f"{offsets.size} intercepts for {weights.shape[1]} classifiers; give one a row of coef")
+        if not (np.isfinite(weights).all() and np.isfinite(offsets).all()):
+            raise DataError("coef or intercept contains NaN or infinity; such a model cannot be adopted")
+        names = default_label_names(offsets.size) if label_names is None else label_names
+        model = cls(**parameters)
+        model._check_parameters()
+        model.n_features_in_ = int(weights.shape[0])
+        model._classes_1d = None
+        model._ridge = model._memory = model._answers = None
+        model._start(check_label_names(names, offsets.size), weights, offsets)
+        model._thresholds = np.zeros(offsets.size)
+        model._slope, model._offset = np.ones(offsets.size), np.zeros(offsets.size)
+        model.reports_ = tuple(LabelReport(name, 0, 0, 0.0, None, np.nan) for name in model.label_names_)
+        return model
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, label_names: Iterable[str] | None = None, **parameters: Any
+    ) -> StreamingLabelClassifier:
+        """Adopt a fitted scikit-learn linear model: one-vs-rest, multi-output, or one with `coef_` (m, d)."""
+        parts = getattr(estimator, "estimators_", None)
+        try:
+            if parts is not None:
+                coef = np.vstack([np.atleast_2d(dense(part.coef_)) for part in parts])
+                intercept = np.hstack([np.ravel(part.intercept_) for part in parts])
+            else:
+                coef, intercept = dense(estimator.coef_), np.ravel(estimator.intercept_)
+        except AttributeError as error:
+            raise DataError(
+                f"{type(estimator).__name__} has no linear coefficients ({error}); fit it first, or use from_coef"
+            ) from error
+        coef = np.atleast_2d(coef)
+        return cls.from_coef(coef, np.broadcast_to(intercept, (len(coef),)), label_names, **parameters)
 
     def add_labels(
         self,
@@ -86,37 +207,64 @@ class StreamingLabelClassifier(BaseEstimator):
         Y_new: ArrayLike | CSR,
         label_names: Iterable[str] | None = None,
         *,
-        annotated: ArrayLike | None = None,
+        annotated: ArrayLike | CSR | None = None,
     ) -> StreamingLabelClassifier:
         """Learn new labels beside the old ones, which do not change.
 
         Parameters
         ----------
         X : (n, d). The rows of `fit`, or other rows: then the model's own scores stand for the past labels.
-        Y_new : (n, k) or (n,) of 0/1; rows that are not annotated may hold anything
+        Y_new : (n, k) or (n,) of 0/1; cells that are not annotated may hold anything
         label_names : k names, none of them taken
-        annotated : (n,) bool, or row numbers; the other rows are unknown, not negative. Default: all.
+        annotated : what was asked; the rest is unknown, not negative. (n,) bool or row numbers: rows, for all labels.
+            (n, k) bool, dense or sparse: cells. Default: everything.
         """
         check_is_fitted(self)
-        matrix, rows, labels = self._check_arrival(X, Y_new, annotated)
-        n_new, n_past = int(labels.shape[1]), len(self.label_names_)
-        names = default_label_names(n_new, first=n_past) if label_names is None else label_names
-        names = check_label_names(names, n_new)
-        taken = set(names) & set(self.label_names_)
-        if taken:
-            raise ConflictError(f"label name {min(taken)!r} is taken; choose another name")
-        _check_both_classes(labels, names)
-        self._commit(self._learn(matrix, rows, labels), labels, rows, names)
+        if self._classes_1d is not None:
+            raise DataError("the model was fitted on a vector of classes; fit it on a 0/1 label matrix to add labels")
+        self._check_parameters()
+        matrix = self._features(X, reset=False)
+        asked = rows_asked(matrix.shape[0], Y_new, annotated)
+        names = self._new_names(label_names, asked.n_labels)
+        check_both_answers(asked, names)
+        same = self._memory is not None and _same(matrix, self._memory.X)
+        parts: list[tuple[IntArray, Arrival, Recipe, float, FloatArray]] = []
+        with one_thread():
+            for columns, rows, answers in group_by_rows(asked):
+                arrival, recipe, beta = self._learn(matrix, rows, self._coded(answers), same)
+                parts.append((columns, arrival, recipe, beta, answers.toarray()))
+            self._commit(parts, names, asked, same)
         return self
 
     def decision_function(self, X: ArrayLike | CSR) -> FloatArray:
         """Scores (n, n_labels), columns in the order of `label_names_`; an old column never changes by one bit."""
         check_is_fitted(self)
-        return self._classifiers.scores(self._check_features(X))
+        scores = self._classifiers.scores(self._features(X, reset=False))
+        return scores[:, 1] if self._classes_1d is not None and len(self._classes_1d) == 2 else scores
+
+    def predict(self, X: ArrayLike | CSR) -> Any:
+        """0/1 (n, n_labels): where the score exceeds `thresholds_`. For a vector of classes: the best class."""
+        check_is_fitted(self)
+        scores = self._classifiers.scores(self._features(X, reset=False))
+        if self._classes_1d is not None:
+            return self._classes_1d[scores.argmax(axis=1)]
+        return (scores > self._thresholds).astype(np.int64)
+
+    def predict_proba(self, X: ArrayLike | CSR) -> FloatArray:
+        """Probabilities (n, n_labels), calibrated label by label on leave-one-out scores (Platt)."""
+        check_is_fitted(self)
+        scores = self._classifiers.scores(self._features(X, reset=False))
+        found = sigmoid(scores, self._slope, self._offset)
+        if self._classes_1d is None:
+            return found
+        if len(self._classes_1d) == 2:
+            return np.column_stack((1.0 - found[:, 1], found[:, 1]))
+        return found / np.maximum(found.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
 
     def predict_top_k(self, X: ArrayLike | CSR, k: int = 5) -> tuple[IntArray, FloatArray]:
         """The k best labels of each row and their scores, (n, k) each, best first; ties go to the older label."""
-        scores = self.decision_function(X)
+        check_is_fitted(self)
+        scores = self._classifiers.scores(self._features(X, reset=False))
         columns = top_k(scores, min(k, scores.shape[1]))
         return columns, np.take_along_axis(scores, columns, axis=1)
 
@@ -137,119 +285,258 @@ class StreamingLabelClassifier(BaseEstimator):
     def intercept_(self) -> FloatArray:
         return self._classifiers.intercept.copy()
 
+    @property
+    def thresholds_(self) -> FloatArray:
+        return self._thresholds
+
+    @thresholds_.setter
+    def thresholds_(self, values: ArrayLike) -> None:
+        found = np.array(np.broadcast_to(np.asarray(values, dtype=np.float64), (len(self.label_names_),)))
+        if np.isnan(found).any():
+            raise DataError("thresholds_ contains NaN; give a number for every label")
+        self._thresholds = found
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_classifiers")
 
-    # -- the steps of an arrival ------------------------------------------------------------------------------------
+    # -- the past labels --------------------------------------------------------------------------------------------
 
-    def _learn(self, matrix: CSR, rows: IntArray | None, labels: CSR) -> Arrival:
-        """``rows`` are numbers of rows of `fit`, or None where ``matrix`` holds other rows."""
-        everything = rows is not None and rows.size == self._X.shape[0]
-        with one_thread():
-            factor = self._factor if everything else make_factor(matrix)
-            if not self.use_past:
-                return learn_alone(factor, labels, len(self.label_names_), self._beta())
-            responses = self._classifiers.scores(matrix) if rows is None else self._past_responses(matrix, rows)
-            return learn_arrival(factor, responses, self._classifiers.weights, labels, self._lam(), self._beta())
+    def _past_labels(self, y: Any, n_rows: int, label_names: Iterable[str] | None) -> tuple[CSR, tuple[str, ...]]:
+        self._classes_1d: Any = None
+        if not sparse.issparse(y) and (np.ndim(y) == 1 or (np.ndim(y) == 2 and _classes_in_a_column(y))):
+            check_classification_targets(np.ravel(y))
+            self._classes_1d, codes = np.unique(np.ravel(y), return_inverse=True)
+            if len(self._classes_1d) < 2:
+                raise ValueError(f"the classifier needs two classes; y holds one class only, {self._classes_1d[0]!r}")
+            self.classes_ = self._classes_1d
+            y = sparse.csr_array((np.ones(len(codes)), (np.arange(len(codes)), codes)))
+            if label_names is None:
+                label_names = [str(value) for value in self._classes_1d]
+        labels = canonical_labels(y, name="y")
+        _check_rows(n_rows, labels.shape[0], "y")
+        names = default_label_names(labels.shape[1]) if label_names is None else label_names
+        checked = check_label_names(names, labels.shape[1])
+        if self._classes_1d is None:
+            self.classes_ = np.array(checked, dtype=object)
+        return labels, checked
 
-    def _past_responses(self, matrix: CSR, rows: IntArray) -> CSR | FloatArray:
-        """What the past labels say on rows of `fit`: the answers, and scores for labels not asked everywhere."""
-        answers = sparse.csr_array(self._answers)[rows]
-        if self._answered.all():
-            return answers
-        responses = answers.toarray().astype(np.float64)
-        asked_in_part = np.flatnonzero(~self._answered)
-        responses[:, asked_in_part] = self._classifiers.scores(matrix)[:, asked_in_part]
-        return responses
+    def _fit_ridge(self, matrix: Any, labels: CSR, targets: FloatArray) -> tuple[float, PreparedRidge]:
+        if self.beta != "auto":
+            beta = float(self.beta)
+            return beta, make_ridge(matrix, beta, centre=self.fit_intercept)
+        factor = make_factor(matrix, centre=self.fit_intercept)
+        energy = np.square(targets - targets.mean(axis=0) if self.fit_intercept else targets).sum(axis=0)
+        beta = choose_beta(factor, factor.project(targets), energy)
+        return beta, make_ridge(matrix, beta, centre=self.fit_intercept, gram=factor.gram)
 
-    def _commit(self, arrival: Arrival, labels: CSR, rows: IntArray | None, names: tuple[str, ...]) -> None:
-        """Everything has been computed; what follows cannot fail half-way but for an interruption of the last lines."""
+    def _start(self, names: tuple[str, ...], weights: FloatArray, intercept: FloatArray) -> None:
+        self._classifiers = ClassifierBlocks(int(weights.shape[0])).appended(weights, intercept)
+        self._n_fitted = len(names)
+        self._basis: FloatArray | None = None
+        self.label_names_: tuple[str, ...] = names
+        self.structure_ = sparse.csc_array((len(names), len(names)))
+
+    # -- an arrival -------------------------------------------------------------------------------------------------
+
+    def _learn(
+        self, matrix: Any, rows: IntArray | None, answers: FloatArray, same: bool
+    ) -> tuple[Arrival, Recipe, float]:
+        """``rows`` None: all rows of ``matrix`` were asked; ``same``: they are the rows of `fit`."""
+        X = matrix if rows is None else matrix[rows]
+        everything = same and rows is None
+        recipe = self._recipe(X.shape[0], everything)
+        if everything:
+            assert self._ridge is not None
+            ridge = self._ridge
+        else:
+            beta = self._arrival_beta(X, answers, recipe)
+            basis = self._metric_basis() if recipe.share else None
+            ridge = make_ridge(X, beta, basis=basis, share=recipe.share, centre=self.fit_intercept)
+        past = None if recipe.lam is None else self._past(X, rows, same)
+        arrival = learn_arrival(X, ridge, answers, past, recipe.lam, centre=self.fit_intercept, with_loo=not everything)
+        return arrival, recipe, ridge.beta
+
+    def _recipe(self, n_rows: int, everything: bool) -> Recipe:
+        trials: list[Trial] = []
+        by_trial = self._memory is not None and self.fit_intercept and not everything
+        if by_trial and "auto" in (self.lam, self.metric, self.beta):
+            assert self._memory is not None
+            fitted = np.arange(self._n_fitted)
+            trials = self._memory.trials(
+                n_rows, self._classifiers.weights(fitted), self._classifiers.intercept[: self._n_fitted]
+            )
+        if trials:
+            chosen = choose_recipe(trials, anchors=self.lam is not None, metrics=self.metric is not None)
+        else:
+            chosen = Recipe(0.0, LAM, np.nan)
+        lam = chosen.lam if self.lam == "auto" else self.lam
+        share = chosen.share if self.metric == "auto" else float(self.metric or 0.0)
+        return Recipe(0.0 if everything else share, None if lam is None else float(lam), chosen.strength)
+
+    def _arrival_beta(self, X: Any, answers: FloatArray, recipe: Recipe) -> float:
+        if self.beta != "auto":
+            return float(self.beta)
+        mean = np.asarray(X.mean(axis=0)) if self.fit_intercept else np.zeros(X.shape[1])
+        if np.isfinite(recipe.strength):
+            return recipe.strength * mean_square_length(X, mean)
+        factor = make_factor(X, centre=self.fit_intercept)
+        energy = np.square(answers - answers.mean(axis=0) if self.fit_intercept else answers).sum(axis=0)
+        return choose_beta(factor, factor.project(answers), energy)
+
+    def _metric_basis(self) -> FloatArray:
+        """The directions of the labels of `fit`; fixed, so that the order of arrivals does not matter."""
+        if self._basis is None:
+            self._basis = sketch(self._classifiers.weights(np.arange(self._n_fitted)))
+        return self._basis
+
+    def _past(self, X: Any, rows: IntArray | None, same: bool) -> PastAnswers:
+        """Who may enter a code on these rows: labels answered there, by their answers; the others, by their scores."""
+        n_labels, weights = len(self.label_names_), self._classifiers.weights
+        if not same or self._answers is None:
+            return PastAnswers(n_labels, np.arange(n_labels), self._classifiers.scores(X), weights)
+        answered = np.flatnonzero(self._answers.everywhere)
+        partly = np.flatnonzero(~self._answers.everywhere)
+        if rows is None and not partly.size and self.fit_intercept:
+            return PastAnswers(n_labels, answered, self._answers.columns, weights, self._answers.gram)
+        columns = self._answers.columns if rows is None else sparse.csr_array(self._answers.columns)[rows]
+        if self.fit_intercept:
+            answered = answered[np.asarray(columns.sum(axis=0)).ravel()[answered] > 0]
+        responses: Any = columns[:, answered]
+        if partly.size or not self.fit_intercept:
+            scores = np.concatenate([block for _, block in self._classifiers.column_blocks(X)], axis=1)[:, partly]
+            responses = np.hstack((self._coded(responses), scores))
+        return PastAnswers(n_labels, np.concatenate((answered, partly)), responses, weights)
+
+    def _commit(self, parts: Any, names: tuple[str, ...], asked: AskedRows, same: bool) -> None:
+        """Put the parts in the order of the names and swap everything in at once."""
         n_past, n_new = len(self.label_names_), len(names)
-        classifiers = self._classifiers.appended(arrival.weights, arrival.intercept)
-        codes = sparse.vstack((arrival.codes, sparse.csc_array((n_new, n_new))), format="csc")
-        older = sparse.vstack((self.structure_, sparse.csc_array((n_new, n_past))), format="csc")
-        structure = sparse.csc_array(sparse.hstack((older, codes), format="csc"))
-        everywhere = rows is not None and rows.size == self._X.shape[0]
-        column = labels if everywhere else sparse.csc_array((self._X.shape[0], n_new), dtype=np.int8)
-        answers = sparse.csc_array(sparse.hstack((self._answers, column), format="csc"))
-        answered = np.concatenate((self._answered, np.full(n_new, everywhere)))
-        self._classifiers, self.structure_, self._answers, self._answered, self.label_names_ = (
-            classifiers,
-            structure,
-            answers,
-            answered,
-            self.label_names_ + names,
+        weights, intercept = np.empty((self.n_features_in_, n_new)), np.empty(n_new)
+        codes = sparse.lil_array((n_past, n_new))
+        thresholds, slope, offset = np.empty(n_new), np.empty(n_new), np.empty(n_new)
+        reports: list[LabelReport | None] = [None] * n_new
+        for columns, arrival, recipe, beta, answers in parts:
+            weights[:, columns], intercept[columns] = arrival.weights, arrival.intercept
+            scores, truth = self._judging_scores(arrival, answers)
+            thresholds[columns] = self._choose_thresholds(scores, truth)
+            slope[columns], offset[columns] = fit_sigmoids(scores, truth)
+            sizes = np.diff(arrival.codes.indptr)
+            for position, column in enumerate(columns):
+                span = slice(arrival.codes.indptr[position], arrival.codes.indptr[position + 1])
+                codes[arrival.codes.indices[span], column] = arrival.codes.data[span]
+                gap = arrival.reports[position].violation if arrival.reports else 0.0
+                reports[column] = LabelReport(
+                    names[column], len(answers), int(answers[:, position].sum()), recipe.share, recipe.lam, beta,
+                    int(sizes[position]), float(gap),
+                )  # fmt: skip
+        structure = sparse.block_array(
+            [
+                [self.structure_, sparse.csc_array(codes)],
+                [sparse.csc_array((n_new, n_past)), sparse.csc_array((n_new, n_new))],
+            ],
+            format="csc",
         )
+        everywhere = same and asked.everything
+        answers_now = (
+            None if self._answers is None else self._answers.appended(asked.labels if everywhere else None, n_new)
+        )
+        classifiers = self._classifiers.appended(weights, intercept)
+        state = {
+            "_classifiers": classifiers,
+            "_answers": answers_now,
+            "structure_": sparse.csc_array(structure),
+            "_thresholds": np.append(self._thresholds, thresholds),
+            "_slope": np.append(self._slope, slope),
+            "_offset": np.append(self._offset, offset),
+            "reports_": (*self.reports_, *reports),
+            "label_names_": (*self.label_names_, *names),
+        }
+        self.__dict__.update(state)
+        self.classes_ = np.array(self.label_names_, dtype=object)
+
+    def _judging_scores(self, arrival: Arrival, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Leave-one-out scores of the arrival, and the answers there; with all rows of `fit`, of its judged rows."""
+        if arrival.loo_scores is not None:
+            return arrival.loo_scores, answers
+        assert self._memory is not None
+        rows = self._memory.judged_rows
+        scores = np.asarray(self._memory.X[rows] @ arrival.weights) + arrival.intercept
+        targets = answers[rows] if self.fit_intercept else 2.0 * answers[rows] - 1.0
+        return unseen_scores(scores, targets, self._memory.leverages), answers[rows]
+
+    def _choose_thresholds(self, scores: FloatArray, answers: FloatArray) -> FloatArray:
+        if self.threshold != "f1":
+            return np.full(scores.shape[1], float(self.threshold))
+        found = best_f1_thresholds(scores, answers)
+        usual = 0.5 if self.fit_intercept else 0.0
+        return np.where(np.isnan(found), usual if np.isnan(found).all() else np.nanmedian(found), found)
 
     # -- checks -----------------------------------------------------------------------------------------------------
 
-    def _check_arrival(self, X: Any, Y_new: Any, annotated: Any) -> tuple[CSR, IntArray | None, CSR]:
-        matrix = self._check_features(X)
-        same = _same_rows(matrix, self._X)
-        if not sparse.issparse(Y_new) and np.ndim(Y_new) == 1:
-            Y_new = np.asarray(Y_new)[:, None]
-        _check_rows(matrix, Y_new, "Y_new")
-        if annotated is None:
-            return matrix, np.arange(matrix.shape[0]) if same else None, canonical_labels(Y_new, name="Y_new")
-        chosen = _row_numbers(annotated, matrix.shape[0])
-        labels = canonical_labels(sparse.csr_array(Y_new)[chosen], name="Y_new")
-        return matrix[chosen], chosen if same else None, labels
-
-    def _check_features(self, X: Any) -> CSR:
-        matrix = canonical_csr(X, dtype=np.float64)
-        if matrix.shape[1] != self.n_features_in_:
-            raise DataError(f"X has {matrix.shape[1]} features; the model was fitted with {self.n_features_in_}")
+    def _features(self, X: Any, *, reset: bool) -> Any:
+        """Float64, checked; sparse stays sparse (csr_array), dense stays dense."""
+        checked = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
+        if isinstance(checked, np.ndarray):
+            return checked
+        matrix = sparse.csr_array(checked)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
         return matrix
 
-    def _lam(self) -> float:
-        return DEFAULT_LAM if self.lam == "auto" else _positive(self.lam, "lam")
+    def _coded(self, labels: CSR) -> FloatArray:
+        values = labels.toarray().astype(np.float64)
+        return values if self.fit_intercept else 2.0 * values - 1.0
 
-    def _beta(self) -> float | None:
-        return None if self.beta == "auto" else _positive(self.beta, "beta")
+    def _new_names(self, label_names: Iterable[str] | None, n_new: int) -> tuple[str, ...]:
+        if label_names is None:
+            label_names = default_label_names(n_new, first=len(self.label_names_))
+        names = check_label_names(label_names, n_new)
+        taken = set(names) & set(self.label_names_)
+        if taken:
+            raise ConflictError(f"label name {min(taken)!r} is taken; choose another name")
+        return names
 
-
-def _positive(value: Any, name: str) -> float:
-    if isinstance(value, str) or not np.isfinite(value) or value <= 0:
-        raise DataError(f'{name} is {value!r}; it must be "auto" or a positive number')
-    return float(value)
-
-
-def _check_rows(X: CSR, Y: Any, name: str) -> None:
-    n_rows = Y.shape[0] if hasattr(Y, "shape") else len(Y)
-    if n_rows != X.shape[0]:
-        raise DataError(f"{name} has {n_rows} rows and X has {X.shape[0]}; they must agree")
-    if X.shape[0] < 2:
-        raise DataError(f"X has {X.shape[0]} rows; at least two are needed to learn anything")
-
-
-def _check_both_classes(labels: CSR, names: tuple[str, ...]) -> None:
-    counts = np.asarray(labels.sum(axis=0)).ravel()
-    for name, count in zip(names, counts, strict=True):
-        if count in (0, labels.shape[0]):
-            missing = "positive" if count == 0 else "negative"
-            raise DataError(
-                f"label {name!r} has no {missing} example among its {labels.shape[0]} annotated rows; add one"
-            )
+    def _check_parameters(self) -> None:
+        _check_parameter(self.lam, "lam", none=True)
+        _check_parameter(self.metric, "metric", none=True, below=1.0)
+        _check_parameter(self.beta, "beta")
+        if self.threshold != "f1" and (isinstance(self.threshold, str) or not np.isfinite(self.threshold)):
+            raise DataError(f'threshold is {self.threshold!r}; it must be "f1" or a number')
 
 
-def _row_numbers(annotated: Any, n_rows: int) -> NDArray[np.intp]:
-    chosen = np.asarray(annotated)
-    if chosen.dtype == bool:
-        if chosen.shape != (n_rows,):
-            raise DataError(f"annotated has shape {chosen.shape}; expected one entry a row, ({n_rows},)")
-        return np.flatnonzero(chosen)
-    if chosen.ndim != 1 or not np.issubdtype(chosen.dtype, np.integer):
-        raise DataError("annotated must be a boolean mask of the rows, or row numbers")
-    if chosen.size and (chosen.min() < 0 or chosen.max() >= n_rows):
-        raise DataError(f"annotated names row {int(chosen.max())}; there are {n_rows} rows, counted from 0")
-    return np.unique(chosen)
+def unseen_scores(scores: FloatArray, targets: FloatArray, leverages: FloatArray) -> FloatArray:
+    """Scores (e, k) of rows under the classifiers learned without them: ``f - h/(1 - h) (y - f)``."""
+    leverage = np.clip(leverages, 0.0, 1.0 - 1e-9)[:, None]
+    return scores - leverage / (1.0 - leverage) * (targets - scores)
 
 
-def _same_rows(A: CSR, B: CSR) -> bool:
-    return (
-        A.shape == B.shape
-        and A.nnz == B.nnz
-        and np.array_equal(A.indptr, B.indptr)
-        and np.array_equal(A.indices, B.indices)
-        and np.array_equal(A.data, B.data)
-    )
+def _check_parameter(value: Any, name: str, *, none: bool = False, below: float = np.inf) -> None:
+    if (isinstance(value, str) and value == "auto") or (none and value is None):
+        return
+    if isinstance(value, str) or value is None or not np.isfinite(value) or not 0 < value < below:
+        what = "a positive number" if below == np.inf else f"a number between 0 and {below:g}"
+        raise DataError(f'{name} is {value!r}; it must be "auto"{", None" if none else ""} or {what}')
+
+
+def _check_rows(n_rows: int, n_labelled: int, name: str) -> None:
+    if n_labelled != n_rows:
+        raise DataError(f"{name} has {n_labelled} rows and X has {n_rows}; they must agree")
+    if n_rows < 2:
+        raise DataError(f"X has {n_rows} rows (1 sample); at least two are needed to learn anything")
+
+
+def _classes_in_a_column(y: Any) -> bool:
+    """A single column that is not 0/1: scikit-learn's way of writing a vector of classes."""
+    values = np.asarray(y)
+    return values.shape[1] == 1 and not (values.dtype.kind in "biuf" and np.isin(values, (0, 1)).all())
+
+
+def _same(A: Any, B: Any) -> bool:
+    """Equal to the last bit, in the same form."""
+    if A is B:
+        return True
+    if type(A) is not type(B) or A.shape != B.shape:
+        return False
+    if isinstance(A, np.ndarray):
+        return np.array_equal(A, B)
+    return A.nnz == B.nnz and all(np.array_equal(getattr(A, p), getattr(B, p)) for p in ("indptr", "indices", "data"))

@@ -11,14 +11,14 @@ Both speak the same words: ``project`` a target (or ``project_scores`` of a clas
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
-from streamlabel.results import CSR, FloatArray
+from streamlabel.results import CSR, FloatArray, IntArray
 
-__all__ = ["FeatureFactor", "RidgeFactor", "RowFactor", "make_factor"]
+__all__ = ["FeatureFactor", "RidgeFactor", "RowFactor", "centre_kernel", "dense", "make_factor"]
 
 # Directions whose eigenvalue is below this share of the largest are rounding noise of the centring.
 _NULL_SHARE = 1e-12
@@ -29,6 +29,7 @@ class RidgeFactor(Protocol):
 
     n_rows: int
     mean: FloatArray
+    gram: FloatArray  # what was factored: Xc'Xc or Xc Xc'
     eigenvalues: FloatArray
 
     def project(self, targets: FloatArray | CSR) -> FloatArray:
@@ -43,30 +44,29 @@ class RidgeFactor(Protocol):
         """The ridge solution (d, k) for projected targets (r, k)."""
         ...
 
-    def leverages(self, beta: float) -> FloatArray:
-        """The diagonal of the hat matrix, intercept included, (n_rows,)."""
+    def leverages(self, beta: float, rows: IntArray | None = None) -> FloatArray:
+        """The diagonal of the hat matrix for these rows (default: all), intercept included."""
         ...
 
 
 class FeatureFactor:
     """Eigenfactor of ``Xc'Xc`` (d, d)."""
 
-    def __init__(self, X: CSR) -> None:
-        self._X = X
+    def __init__(self, X: CSR | FloatArray, *, centre: bool = True) -> None:
+        self._X, self._centre = X, centre
         self.n_rows = int(X.shape[0])
-        self.mean: FloatArray = np.asarray(X.mean(axis=0), dtype=np.float64)
-        gram = np.asarray((X.T @ X).todense(), dtype=np.float64)
+        self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
+        gram = dense(X.T @ X)
         gram -= self.n_rows * np.outer(self.mean, self.mean)
-        values, vectors = linalg.eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
+        self.gram: FloatArray = gram
+        values, vectors = linalg.eigh(gram, check_finite=False, driver="evd")
         kept = values > _NULL_SHARE * max(float(values[-1]), 0.0)
         self.eigenvalues: FloatArray = values[kept]
-        self._vectors = np.ascontiguousarray(vectors[:, kept])
+        self._vectors = vectors if kept.all() else vectors[:, kept]
         self._roots = np.sqrt(self.eigenvalues)
 
     def project(self, targets: FloatArray | CSR) -> FloatArray:
-        centred = self._X.T @ targets
-        if sparse.issparse(centred):
-            centred = centred.toarray()
+        centred = dense(self._X.T @ targets)
         centred = centred - np.outer(self.mean, np.asarray(targets.sum(axis=0)).ravel())
         return (self._vectors.T @ centred) / self._roots[:, None]
 
@@ -76,25 +76,29 @@ class FeatureFactor:
     def weights(self, projected: FloatArray, beta: float) -> FloatArray:
         return self._vectors @ (projected * (self._roots / (self.eigenvalues + beta))[:, None])
 
-    def leverages(self, beta: float) -> FloatArray:
-        scaled = self._vectors / np.sqrt(self.eigenvalues + beta)
-        shift = self.mean @ scaled
-        rows = np.empty(self.n_rows)
-        for start in range(0, self.n_rows, 4096):
-            block = self._X[start : start + 4096] @ scaled - shift
-            rows[start : start + 4096] = np.einsum("ij,ij->i", block, block)
-        return rows + 1.0 / self.n_rows
+    def leverages(self, beta: float, rows: IntArray | None = None) -> FloatArray:
+        shrink = 1.0 / (self.eigenvalues + beta)
+        shift = self.mean @ self._vectors
+        chosen = np.arange(self.n_rows) if rows is None else rows
+        result = np.empty(len(chosen))
+        for start in range(0, len(chosen), 1024):
+            block = np.asarray(self._X[chosen[start : start + 1024]] @ self._vectors) - shift
+            result[start : start + 1024] = np.square(block) @ shrink
+        return result + (1.0 / self.n_rows if self._centre else 0.0)
 
 
 class RowFactor:
     """Eigenfactor of ``Xc Xc'`` (n, n)."""
 
-    def __init__(self, X: CSR) -> None:
-        self._X = X
+    def __init__(self, X: CSR | FloatArray, *, centre: bool = True) -> None:
+        self._X, self._centre = X, centre
         self.n_rows = int(X.shape[0])
-        self.mean: FloatArray = np.asarray(X.mean(axis=0), dtype=np.float64)
-        kernel = np.asarray((X @ X.T).todense(), dtype=np.float64)
-        values, vectors = linalg.eigh(_double_centred(kernel), overwrite_a=True, check_finite=False, driver="evd")
+        self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
+        kernel = dense(X @ X.T)
+        if centre:
+            centre_kernel(kernel)
+        self.gram: FloatArray = kernel
+        values, vectors = linalg.eigh(kernel, check_finite=False, driver="evd")
         kept = values > _NULL_SHARE * max(float(values[-1]), 0.0)
         self.eigenvalues: FloatArray = values[kept]
         self._vectors = np.ascontiguousarray(vectors[:, kept])
@@ -103,25 +107,31 @@ class RowFactor:
         return np.asarray((targets.T @ self._vectors).T)
 
     def project_scores(self, weights: FloatArray) -> FloatArray:
-        return self.project(self._X @ weights)
+        return self.project(np.asarray(self._X @ weights))
 
     def weights(self, projected: FloatArray, beta: float) -> FloatArray:
         duals = self._vectors @ (projected / (self.eigenvalues + beta)[:, None])
         return np.asarray(self._X.T @ duals - np.outer(self.mean, duals.sum(axis=0)))
 
-    def leverages(self, beta: float) -> FloatArray:
+    def leverages(self, beta: float, rows: IntArray | None = None) -> FloatArray:
         shrink = self.eigenvalues / (self.eigenvalues + beta)
-        return np.square(self._vectors) @ shrink + 1.0 / self.n_rows
+        vectors = self._vectors if rows is None else self._vectors[rows]
+        return np.square(vectors) @ shrink + (1.0 / self.n_rows if self._centre else 0.0)
 
 
-def make_factor(X: CSR) -> RidgeFactor:
+def make_factor(X: CSR | FloatArray, *, centre: bool = True) -> RidgeFactor:
     """The smaller of the two factors for these rows."""
-    return FeatureFactor(X) if X.shape[1] <= X.shape[0] else RowFactor(X)
+    return FeatureFactor(X, centre=centre) if X.shape[1] <= X.shape[0] else RowFactor(X, centre=centre)
 
 
-def _double_centred(kernel: FloatArray) -> FloatArray:
+def dense(product: Any) -> FloatArray:
+    """A product of (sparse or dense) matrices as a float64 array that may be written to."""
+    return np.asarray(product.toarray() if hasattr(product, "toarray") else product, dtype=np.float64)
+
+
+def centre_kernel(kernel: FloatArray) -> None:
+    """From ``X X'`` to ``Xc Xc'``, in place."""
     means = kernel.mean(axis=0)
     kernel -= means[:, None]
     kernel -= means[None, :]
     kernel += means.mean()
-    return kernel

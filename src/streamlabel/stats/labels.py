@@ -7,25 +7,26 @@ With ``B (n, m)`` of 0/1 and ``c = B'1``, the centred Gram is ``B'B - c c'/n``: 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from scipy import sparse
 
 from streamlabel.results import CSR, FloatArray
+from streamlabel.stats.factors import dense
 
 __all__ = ["centred_cross", "signed_label_gram"]
 
 
-def centred_cross(A: CSR | FloatArray, B: CSR | FloatArray) -> FloatArray:
+def centred_cross(A: Any, B: Any) -> FloatArray:
     """``A'B - (A'1)(B'1)'/n``, (m, k), C-contiguous float64: the products of the centred columns of A and B.
 
-    A and B are sparse 0/1 labels or dense responses on the same n rows.
+    A and B are sparse 0/1 labels (CSR or CSC) or dense responses on the same n rows.
     """
     left = A.astype(np.float64)
     right = left if B is A else B.astype(np.float64)
     cross = left.T @ right
-    dense = cross.toarray() if sparse.issparse(cross) else np.asarray(cross)
     means = np.asarray(right.sum(axis=0)).ravel() / max(A.shape[0], 1)
-    return np.ascontiguousarray(dense - np.outer(np.asarray(left.sum(axis=0)).ravel(), means))
+    return np.ascontiguousarray(dense(cross) - np.outer(np.asarray(left.sum(axis=0)).ravel(), means))
 
 
 def signed_label_gram(B: CSR) -> FloatArray:

@@ -1,0 +1,177 @@
+"""Ridge whose prior knows which directions classifiers take: the past as a metric.
+
+The new classifier has the prior ``w ~ N(p, C)``, ``C = (1 - a) I + a c R R'``. ``R (d, r)`` spans the past classifiers
+(or their main directions), the share ``a`` says how far to trust them, and ``c`` puts both parts on the scale of the
+rows at hand: ``c = trace(Xc Xc') / trace(Xc R R' Xc')``. With ``a = 0`` it is plain ridge. The answer::
+
+    w = p + C Xc' (Xc C Xc' + beta I)^-1 t,         t = y - X p, centred
+
+`RowRidge` solves it as written, for few rows; `FeatureRidge` in the coordinates ``X T``, ``T T' = C``, for many.
+Leave-one-out residuals come from the same factor: ``e_i = r_i / (1 - h_i)``.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from scipy import linalg, sparse
+
+from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.stats.factors import centre_kernel, dense
+
+__all__ = ["FeatureRidge", "PreparedRidge", "RowRidge", "make_ridge", "mean_square_length"]
+
+
+class PreparedRidge(Protocol):
+    """Ridge on some rows, factored: any number of targets can be solved."""
+
+    n_rows: int
+    mean: FloatArray
+    beta: float
+
+    def solve(self, targets: FloatArray) -> FloatArray:
+        """Weights (d, k) for targets (n_rows, k); constants in a target do not matter when the rows are centred."""
+        ...
+
+    def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
+        """Residuals (n_rows, k) of each row under the classifier learned without it."""
+        ...
+
+    def leverages(self, rows: IntArray | None = None) -> FloatArray:
+        """The diagonal of the hat matrix for these rows (default: all), intercept included."""
+        ...
+
+
+def mean_square_length(X: CSR | FloatArray, mean: FloatArray) -> float:
+    """The mean squared length of a row minus the mean: what beta is measured in."""
+    values = X.data if sparse.issparse(X) else np.ravel(X)
+    return max(float(values @ values) / max(X.shape[0], 1) - float(mean @ mean), np.finfo(np.float64).tiny)
+
+
+def make_ridge(
+    X: CSR | FloatArray,
+    beta: float,
+    *,
+    basis: FloatArray | None = None,
+    share: float = 0.0,
+    centre: bool = True,
+    gram: FloatArray | None = None,
+) -> PreparedRidge:
+    """The smaller of the two factors for these rows. ``basis`` (d, r) and ``share`` are the metric.
+
+    ``gram``: ``Xc'Xc`` or ``Xc Xc'``, whichever is smaller, where it is known already (it is written to).
+    """
+    kind = RowRidge if X.shape[0] < X.shape[1] else FeatureRidge
+    return kind(X, beta, basis=basis, share=share, centre=centre, gram=gram)
+
+
+class RowRidge:
+    """Cholesky factor of ``Xc C Xc' + beta I`` (q, q)."""
+
+    def __init__(
+        self,
+        X: CSR | FloatArray,
+        beta: float,
+        *,
+        basis: FloatArray | None = None,
+        share: float = 0.0,
+        centre: bool = True,
+        gram: FloatArray | None = None,
+    ) -> None:
+        self._X, self.beta, self._centre = X, beta, centre
+        self.n_rows = int(X.shape[0])
+        self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
+        self._share = share if basis is not None else 0.0
+        kernel = dense(X @ X.T) if gram is None else gram
+        if centre and gram is None:
+            centre_kernel(kernel)
+        if self._share:
+            assert basis is not None
+            scores = np.asarray(X @ basis)
+            if centre:
+                scores -= scores.mean(axis=0)
+            self._basis, self._scores = basis, scores
+            self._scale = kernel.trace() / max(float(np.square(scores).sum()), np.finfo(np.float64).tiny)
+            kernel *= 1.0 - self._share
+            kernel += (self._share * self._scale) * (scores @ scores.T)
+        kernel.flat[:: self.n_rows + 1] += beta
+        self._factor = linalg.cho_factor(kernel, lower=True, overwrite_a=True, check_finite=False)
+
+    def solve(self, targets: FloatArray) -> FloatArray:
+        duals = self._duals(targets)
+        weights = np.asarray(self._X.T @ duals)
+        if self._share:
+            weights *= 1.0 - self._share
+            weights += self._basis @ ((self._share * self._scale) * (self._scores.T @ duals))
+            if self._centre:
+                return weights - np.outer((1.0 - self._share) * self.mean, duals.sum(axis=0))
+        return weights - np.outer(self.mean, duals.sum(axis=0)) if self._centre else weights
+
+    def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
+        # r = beta * alpha
+        return self.beta * self._duals(targets) / np.maximum(1.0 - self.leverages(), 1e-12)[:, None]
+
+    def leverages(self, rows: IntArray | None = None) -> FloatArray:
+        # 1 - h_i = beta * (K + beta I)^-1_ii, less the intercept's share 1/q
+        inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
+        result = 1.0 - self.beta * inverse.diagonal() + (1.0 / self.n_rows if self._centre else 0.0)
+        return result if rows is None else result[rows]
+
+    def _duals(self, targets: FloatArray) -> FloatArray:
+        centred = targets - targets.mean(axis=0) if self._centre else targets
+        return linalg.cho_solve(self._factor, centred, check_finite=False)
+
+
+class FeatureRidge:
+    """Cholesky factor of ``T'Xc'Xc T + beta I`` (d, d), ``T T' = C``."""
+
+    def __init__(
+        self,
+        X: CSR | FloatArray,
+        beta: float,
+        *,
+        basis: FloatArray | None = None,
+        share: float = 0.0,
+        centre: bool = True,
+        gram: FloatArray | None = None,
+    ) -> None:
+        self._X, self.beta, self._centre = X, beta, centre
+        self.n_rows = int(X.shape[0])
+        n_features = int(X.shape[1])
+        self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(n_features)
+        if gram is None:
+            gram = dense(X.T @ X)
+            gram -= self.n_rows * np.outer(self.mean, self.mean)
+        self._root: FloatArray | None = None
+        if basis is not None and share:
+            scale = gram.trace() / max(float(np.vdot(basis, gram @ basis)), np.finfo(np.float64).tiny)
+            prior = (share * scale) * (basis @ basis.T)
+            prior.flat[:: n_features + 1] += 1.0 - share
+            self._root = linalg.cholesky(prior, lower=True, overwrite_a=True, check_finite=False)
+            gram = self._root.T @ gram @ self._root
+        gram.flat[:: n_features + 1] += beta
+        self._factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+
+    def solve(self, targets: FloatArray) -> FloatArray:
+        right = np.asarray(self._X.T @ targets) - np.outer(self.mean, targets.sum(axis=0))
+        if self._root is None:
+            return linalg.cho_solve(self._factor, right, overwrite_b=True, check_finite=False)
+        return self._root @ linalg.cho_solve(self._factor, self._root.T @ right, overwrite_b=True, check_finite=False)
+
+    def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
+        residual = targets - np.asarray(self._X @ weights)
+        if self._centre:
+            residual -= residual.mean(axis=0)
+        return residual / np.maximum(1.0 - self.leverages(), 1e-12)[:, None]
+
+    def leverages(self, rows: IntArray | None = None) -> FloatArray:
+        chosen = np.arange(self.n_rows) if rows is None else rows
+        result = np.empty(len(chosen))
+        for start in range(0, len(chosen), 1024):
+            block = dense(self._X[chosen[start : start + 1024]]) - self.mean
+            if self._root is not None:
+                block = block @ self._root
+            half = linalg.solve_triangular(self._factor[0], block.T, lower=True, overwrite_b=True, check_finite=False)
+            result[start : start + 1024] = np.square(half).sum(axis=0)
+        return result + (1.0 / self.n_rows if self._centre else 0.0)

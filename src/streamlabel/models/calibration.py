@@ -1,0 +1,204 @@
+"""How much to trust the past: learned from the past itself, by letting known labels arrive as if they were new.
+
+Whether the past helps is a property of the data much more than of one label, and a new label with three positive
+answers cannot tell. The labels of `fit` can: some of them are hidden, learned again from a few rows with every recipe,
+and judged on other rows, where their answers are known. The hidden labels' own classifiers are left out of the past,
+and the past labels' scores on the judged rows are leave-one-out scores, as on rows the model has never seen.
+
+No answer for a new label is used, so nothing is flattered by it, and the choice does not depend on what arrives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from streamlabel.classifier.anchored_ridge import BETA_STEPS
+from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.stats.factors import centre_kernel, dense
+from streamlabel.stats.labels import centred_cross
+from streamlabel.structure.represent import represent
+
+__all__ = ["BUDGETS", "Judged", "Recipe", "Trial", "budget_class", "choose_recipe", "run_trial", "sketch"]
+
+BUDGETS = (25, 50, 100, 200, 500, 1000, 2000)
+LAM = 0.003
+# (share of the metric, anchored, multiple of own ridge's strength); own ridge first. What leans on the past can be
+# pulled toward it harder than toward zero.
+RECIPES = (
+    (0.0, False, 1.0),
+    *((share, anchored, pull) for share in (0.0, 0.1, 0.3) for anchored in (False, True) for pull in (1.0, 3.0, 10.0)
+      if share or anchored),
+)  # fmt: skip
+N_HIDDEN, N_SKETCH = 64, 512
+# A recipe is out when any measure falls by more than this many points against own ridge.
+_MOST_LOST = 0.05
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an arrival is learned.
+
+    share : of the metric (`classifier.metric_ridge`); 0 is none
+    lam : of the anchor, as a share of the annotated rows; None is no anchor
+    strength : beta in units of the mean squared length of a centred row
+    """
+
+    share: float
+    lam: float | None
+    strength: float
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Rows to judge by: features (e, d), answers (e, m), and scores (e, m) as if the rows had not been learned from."""
+
+    X: CSR | FloatArray
+    answers: CSR
+    scores: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One draw: the strength that suited own ridge, and (n_recipes, 5) P@1, P@3, P@5, AUC, average precision."""
+
+    strength: float
+    measures: FloatArray
+
+
+def budget_class(n_rows: int) -> int:
+    """The standard budget nearest to this number of rows, by ratio."""
+    return min(BUDGETS, key=lambda budget: abs(np.log(budget / max(n_rows, 1))))
+
+
+def sketch(weights: FloatArray, size: int = N_SKETCH) -> FloatArray:
+    """``R (d, r)`` with ``R R'`` about ``W W'``: W itself where it is small, else a (fixed) Gaussian sketch of it."""
+    mixing = _mixing(weights.shape[1], size)
+    return weights if mixing is None else weights @ mixing
+
+
+def run_trial(
+    X: CSR | FloatArray, answers: CSR, scores: FloatArray, judged: Judged, rng: np.random.Generator
+) -> Trial | None:
+    """Hide some labels, learn them from the rows X (q, d) with every recipe, judge them.
+
+    answers : (q, m) sparse 0/1;  scores : (q, m), the model's scores on these rows.
+    None where fewer than two labels have both answers on both sides.
+    """
+    hidden, others = _hide(answers, judged.answers, rng)
+    if len(hidden) < 2 or not others.size:
+        return None
+    truth = judged.answers[:, hidden].toarray().astype(np.float64)
+    targets = answers[:, hidden].toarray().astype(np.float64)
+    rates = targets.mean(axis=0)
+    targets -= rates
+    own, own_judged = _centred_kernels(X, judged.X)
+    strength = _own_strength(own, own_judged, targets, truth - rates)
+    past, past_judged = scores[:, others], judged.scores[:, others]
+    past, past_judged = past - past.mean(axis=0), past_judged - past.mean(axis=0)
+    metric, metric_judged = _metric_kernels(past, past_judged, float(own.trace()))
+    code = _codes(answers[:, others], answers[:, hidden])
+    residuals = {False: targets, True: targets - past @ code}
+    offsets = {False: rates, True: rates + past_judged @ code}
+    measures = []
+    for share, anchored, pull in RECIPES:
+        kernel = (1.0 - share) * own + share * metric
+        kernel.flat[:: len(own) + 1] += pull * strength * own.trace() / len(own)
+        duals = linalg.solve(kernel, residuals[anchored], assume_a="pos", overwrite_a=True, check_finite=False)
+        kernel_judged = (1.0 - share) * own_judged + share * metric_judged
+        measures.append(_measure(truth, offsets[anchored] + kernel_judged @ duals))
+    return Trial(strength, np.array(measures))
+
+
+def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: bool = True) -> Recipe:
+    """The recipe with the largest mean gain over own ridge, among those that lose on no measure.
+
+    The gain is the mean of P@k (three together), AUC and average precision, and must exceed its standard error.
+    ``anchors`` or ``metrics`` False leaves recipes with them out.
+    """
+    measures = np.stack([trial.measures for trial in trials])
+    gains = measures - measures[:, :1]
+    overall = (gains[:, :, :3].mean(axis=2) + gains[:, :, 3] + gains[:, :, 4]) / 3.0
+    error = overall.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros(gains.shape[1])
+    allowed = (gains.mean(axis=0) >= -_MOST_LOST).all(axis=1) & (overall.mean(axis=0) > error)
+    allowed &= [(anchors or not anchored) and (metrics or not share) for share, anchored, _ in RECIPES]
+    best = int(np.where(allowed, overall.mean(axis=0), -np.inf).argmax()) if allowed.any() else 0
+    share, anchored, pull = RECIPES[best]
+    strength = float(np.exp(np.mean([np.log(trial.strength) for trial in trials])))
+    return Recipe(share, LAM if anchored else None, pull * strength)
+
+
+def _hide(answers: CSR, judged_answers: CSR, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    n_rows, n_labels = answers.shape
+    here, there = (np.asarray(part.sum(axis=0)).ravel() for part in (answers, judged_answers))
+    able = np.flatnonzero((here > 0) & (here < n_rows) & (there > 0) & (there < judged_answers.shape[0]))
+    hidden = np.sort(rng.permutation(able)[: min(N_HIDDEN, n_labels // 3)])
+    return hidden, np.setdiff1d(np.arange(n_labels), hidden)
+
+
+def _measure(truth: FloatArray, scores: FloatArray) -> list[float]:
+    """P@1, P@3, P@5, AUC and average precision in percent; every label has both answers. One sort a label.
+
+    The conventions of `metrics`, but for ties, which fall as they are stored: scores of trials have none that matter.
+    """
+    n_rows = len(truth)
+    best = np.argsort(-scores, axis=1)[:, :5]
+    hits = np.take_along_axis(truth, best, axis=1)
+    values = [float(hits[:, :k].sum()) / (k * n_rows) for k in (1, 3, 5)]
+    ranked = np.take_along_axis(truth, np.argsort(-scores, axis=0), axis=0)
+    found, rank = np.cumsum(ranked, axis=0), np.arange(1, n_rows + 1)[:, None]
+    yes = found[-1]
+    values.append(float((1.0 - (ranked * (rank - found)).sum(axis=0) / (yes * (n_rows - yes))).mean()))
+    values.append(float(((ranked * found / rank).sum(axis=0) / yes).mean()))
+    return [100.0 * value for value in values]
+
+
+def _centred_kernels(X: CSR | FloatArray, X_judged: CSR | FloatArray) -> tuple[FloatArray, FloatArray]:
+    kernel, cross = dense(X @ X.T), dense(X_judged @ X.T)
+    cross -= cross.mean(axis=1, keepdims=True)
+    cross -= kernel.mean(axis=0) - kernel.mean()
+    centre_kernel(kernel)
+    return kernel, cross
+
+
+def _metric_kernels(past: FloatArray, past_judged: FloatArray, trace: float) -> tuple[FloatArray, FloatArray]:
+    """``M M'`` of the (sketched) past scores, scaled to this trace, and the same against the judged rows."""
+    mixing = _mixing(past.shape[1], N_SKETCH)
+    if mixing is not None:
+        past, past_judged = past @ mixing, past_judged @ mixing
+    ratio = trace / max(float(np.square(past).sum()), np.finfo(np.float64).tiny)
+    return ratio * (past @ past.T), ratio * (past_judged @ past.T)
+
+
+def _mixing(n_labels: int, size: int) -> FloatArray | None:
+    if n_labels <= size:
+        return None
+    return np.random.default_rng(0).standard_normal((n_labels, size)) / np.sqrt(size)
+
+
+def _own_strength(own: FloatArray, own_judged: FloatArray, targets: FloatArray, truth: FloatArray) -> float:
+    """The strength of own ridge with the least squared error on the judged rows, all hidden labels together."""
+    values, vectors = linalg.eigh(own, check_finite=False)
+    projected, across = vectors.T @ targets, own_judged @ vectors
+    scale = max(float(own.trace()) / len(own), np.finfo(np.float64).tiny)
+    errors = [
+        float(np.square(across @ (projected / (np.maximum(values, 0.0) + step * scale)[:, None]) - truth).sum())
+        for step in BETA_STEPS
+    ]
+    return float(BETA_STEPS[int(np.argmin(errors))])
+
+
+def _codes(past: CSR, hidden: CSR) -> FloatArray:
+    """Codes (n_past, n_hidden) of the hidden labels; labels that do not occur on these rows cannot enter."""
+    present = np.flatnonzero(np.asarray(past.sum(axis=0)).ravel())
+    columns = past[:, present]
+    counts = np.asarray(hidden.sum(axis=0), dtype=np.float64).ravel()
+    energies = counts - counts**2 / past.shape[0]
+    lam = LAM * past.shape[0]
+    found = represent(centred_cross(columns, columns), centred_cross(columns, hidden), energies, lam, tol=1e-4)
+    result = np.zeros((past.shape[1], hidden.shape[1]))
+    result[present] = found.codes.toarray()
+    return result
