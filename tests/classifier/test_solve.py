@@ -129,6 +129,7 @@ def test_what_cannot_be_solved_is_refused(rows):
         ((X, Y, np.full_like(P, np.inf)), {}, DataError, "the anchor contains NaN"),
         ((X, Y, P, np.eye(2)), {}, DataError, "the coupling has shape"),
         ((X, Y, P, np.full((3, 3), np.nan)), {}, DataError, "the coupling contains NaN"),
+        ((X, Y), {"factor": make_factor(X[:9])}, DataError, "the factor is of 9 rows and 6 features"),
         ((X, Y), {"loss": "hinge"}, NotFoundError, "no loss is called 'hinge'"),
         ((X, Y), {"solver": "svd"}, NotFoundError, "no solver is called 'svd'"),
         ((X, Y), {"solver": "dual", "loss": "logistic"}, DataError, "dual solves the squared loss only"),

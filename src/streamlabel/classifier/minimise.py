@@ -7,9 +7,11 @@ of like frequency together since they take about as many steps. Coupled labels a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from streamlabel.classifier.choice import affords_factor
 from streamlabel.classifier.design import Design, column_blocks, column_sums, dense_columns
@@ -45,7 +47,8 @@ def minimise_batch(
     blocks = _label_blocks(design, targets, penalty)
     run = _runner(solver, design, targets, loss, penalty, factor, tolerance, max_iter)
     # Products with sparse rows do not go through BLAS; what does is small, and several threads would only spin.
-    with one_thread():
+    alone = sparse.issparse(design.X) or map_blocks is not map
+    with one_thread() if alone else nullcontext():
         results: list[NewtonResult] = list(map_blocks(run, blocks))
     n_labels = penalty.anchor.shape[1]
     weights, intercept = np.empty_like(penalty.anchor), np.empty(n_labels)

@@ -75,6 +75,8 @@ def solve(
         raise DataError(f"beta is {beta}; it must be a positive number")
     kind = get_loss(loss)
     design, targets, penalty = _checked(X, Y, anchor, coupling, float(beta), fit_intercept)
+    if factor is not None and (factor.n_rows, len(factor.mean)) != design.X.shape:
+        raise DataError(f"the factor is of {factor.n_rows} rows and {len(factor.mean)} features, X is {design.X.shape}")
     chosen, reason = _choose(solver, kind, design, penalty, factor is not None)
     if tolerance is None:
         tolerance = 1e-8 if kind.name == "squared" else 1e-4
