@@ -11,6 +11,7 @@ Every method works elementwise on (n, k) arrays, with answers as `Loss.encode` w
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -50,6 +51,7 @@ class Loss(Protocol):
         ...
 
 
+@dataclass(frozen=True)
 class SquaredLoss:
     """``1/2 (y - f)^2``."""
 
@@ -75,6 +77,7 @@ class SquaredLoss:
         return np.asarray(answers.mean(axis=0))
 
 
+@dataclass(frozen=True)
 class LogisticLoss:
     """``log(1 + exp(-y f))``, written for 0/1 answers as ``log(1 + exp f) - y f``; no score overflows."""
 
@@ -118,6 +121,7 @@ class LogisticLoss:
         return np.asarray(np.log((positives + 0.5) / (answers.shape[0] - positives + 0.5)))
 
 
+@dataclass(frozen=True)
 class SquaredHingeLoss:
     """``1/2 max(0, 1 - y f)^2``. The second derivative is 1 inside the margin and 0 outside, by convention 0 on it."""
 
