@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
+from sklearn.preprocessing import normalize
 
 from streamlabel._validation import canonical_labels, check_label_names
-from streamlabel.data._news_topics import CLOSINGS, SECTIONS, TOPICS
+from streamlabel.data._news_topics import CLOSINGS, FAMILIES, SECTIONS, TOPICS
+from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.data.corpus import ARRIVALS_FROM, LAST_DAY, make_news_corpus, topic_parents
 from streamlabel.data.label_stream import dated_stream, first_occurrence
 from streamlabel.exceptions import DataError
@@ -29,27 +31,70 @@ print(hashlib.sha256(b"".join(parts)).hexdigest())
 """
 
 
+BASE = {topic.name: topic for topic in TOPICS if topic.family not in (None, "miscellany")}
+
+
 @pytest.fixture(scope="module")
 def corpus():
     return make_news_corpus(3000, random_state=0)
 
 
+def section_of(name):
+    return FAMILIES[BASE[name].family].section
+
+
+def columns(corpus):
+    """The texts that have each tag, as a boolean vector by name."""
+    return dict(zip(corpus.label_names, corpus.Y.toarray().T.astype(bool), strict=True))
+
+
+def closest_correlations(Y):
+    """For every tag, its correlation with the tag that it is correlated with most."""
+    phi = np.corrcoef(Y.toarray(), rowvar=False)
+    np.fill_diagonal(phi, -1.0)
+    return phi.max(axis=1)
+
+
 def test_shape_and_names(corpus):
     assert corpus.n_rows == len(corpus.row_ids) == len(corpus.row_dates) == 3000
-    assert corpus.n_labels >= 60
+    assert corpus.n_labels == 12 + 91
+    assert corpus.label_names == (*SECTIONS, *(topic.name for topic in TOPICS))
     assert check_label_names(corpus.label_names, corpus.n_labels) == corpus.label_names
     assert corpus.Y.dtype == np.int8
     assert (canonical_labels(corpus.Y) != corpus.Y).nnz == 0
     assert len(set(corpus.row_ids)) == 3000
-    n_topics = np.diff(corpus.Y.indptr)
-    assert (n_topics.min(), n_topics.max()) == (1, 4)
-    assert 1.5 < n_topics.mean() < 2.5
+    n_tags = np.diff(corpus.Y.indptr)
+    assert n_tags.min() == 1
+    assert 3.0 <= n_tags.mean() <= 4.0
+    n_topics = corpus.Y[:, 12:].sum(axis=1)
+    assert (n_topics.min(), n_topics.max()) == (1, 3)
 
 
-def test_topics_are_uneven_and_some_are_rare(corpus):
+def test_tags_are_uneven_and_the_rarest_can_be_judged(corpus):
     counts = corpus.Y.sum(axis=0)
-    assert 5 <= counts.min() <= 25
-    assert counts.max() >= 4 * counts.min()
+    assert 25 <= counts.min() <= 40
+    assert counts[12:].max() >= 3 * counts[12:].min()
+    assert np.median(counts[:12]) >= 4 * np.median(counts[12:])
+
+
+def test_broad_tags_come_with_their_topics_and_are_sometimes_forgotten(corpus):
+    has = columns(corpus)
+    for section in SECTIONS:
+        topics = [name for name in BASE if section_of(name) == section]
+        about = np.any([has[name] for name in topics], axis=0)
+        assert len(topics) >= 2
+        assert 0.7 <= has[section][about].mean() <= 0.9
+        mixtures = [name for name, parents in topic_parents().items() if set(topics) & set(parents)]
+        explained = np.any([about, *(has[name] for name in mixtures)], axis=0)
+        assert explained[has[section]].mean() >= 0.95  # the others lost their topic, not their broad tag
+
+
+def test_tags_are_as_correlated_as_those_of_a_real_set(corpus, data_root):
+    bibtex = load_catalogue_set("bibtex", roots=[data_root]).Y
+    ratio = np.median(closest_correlations(corpus.Y)) / np.median(closest_correlations(bibtex))
+    assert 2 / 3 <= ratio <= 3 / 2
+    ratio = (corpus.Y.nnz / corpus.n_rows) / (bibtex.nnz / bibtex.shape[0])
+    assert 1.0 <= ratio <= 1.5
 
 
 def test_texts_read_like_sentences(corpus):
@@ -60,49 +105,84 @@ def test_texts_read_like_sentences(corpus):
         assert 5 <= len(text.split()) <= 120
 
 
+def test_texts_are_short(corpus):
+    n_sentences = [text.count(".") for text in corpus.texts]
+    assert set(n_sentences) == {2, 3, 4}
+
+
 def test_word_banks_are_rich_and_clean():
-    fragments = [CLOSINGS]
-    for bank in [*SECTIONS.values(), *(topic.bank for topic in TOPICS)]:
-        assert all((bank.actors, bank.actions, bank.details))
-        fragments += [bank.actors, bank.actions, bank.details]
-    flat = [fragment for group in fragments for fragment in group]
-    assert len(set(flat)) > 700
+    assert {family.section for family in FAMILIES.values()} == {*SECTIONS, None}
+    assert {topic.family for topic in TOPICS} == {*FAMILIES, None}
+    own = [topic.bank for topic in TOPICS]
+    shared = [*SECTIONS.values(), *(family.bank for family in FAMILIES.values())]
+    fragments = [part for bank in [*own, *shared] for part in (bank.actors, bank.actions, bank.details)]
+    assert all(len(part) >= 3 for part in fragments)
+    flat = [fragment for part in [CLOSINGS, *fragments] for fragment in part]
+    assert len(set(flat)) > 1700
     for fragment in flat:
         assert fragment == fragment.strip()
         assert set(re.findall(r"{(.*?)}", fragment)) <= {"place", "n", "pct"}
 
 
-def test_topics_appear_on_their_first_day(corpus):
-    first = first_occurrence(corpus.Y, corpus.row_dates)
-    assert first.astype(str).tolist() == [topic.first_day for topic in TOPICS]
+def test_tags_appear_on_their_first_day(corpus):
+    first = dict(zip(corpus.label_names, first_occurrence(corpus.Y, corpus.row_dates).astype(str), strict=True))
+    for topic in TOPICS:
+        assert first[topic.name] == topic.first_day
+    for section in SECTIONS:
+        assert first[section] == min(topic.first_day for name, topic in BASE.items() if section_of(name) == section)
     assert (np.diff(corpus.row_dates) >= np.timedelta64(0, "D")).all()
     assert corpus.row_dates[-1] <= np.datetime64(LAST_DAY)
 
 
-def test_arriving_topics_are_mixtures_of_earlier_ones_or_new_ground(corpus):
+def test_mixtures_have_known_parents_in_the_past_and_among_the_arrivals(corpus):
     stream = dated_stream(corpus, cutoff=ARRIVALS_FROM)
-    assert len(stream.past) == 53
-    assert len(stream.batches) == len(stream.arriving) == 24
-    assert stream.left_out.size == 0
     past = {corpus.label_names[j] for j in stream.past}
+    arriving = {corpus.label_names[j] for j in stream.arriving}
     parents = topic_parents()
-    assert len(parents) == 16
+    assert past == {*SECTIONS, *BASE, *(name for name in parents if name in past)}
+    assert len(BASE) == 59
+    assert len(past & parents.keys()) == 8
+    assert len(stream.batches) == len(arriving) == 24
+    assert len(arriving & parents.keys()) == 16
+    assert stream.left_out.size == 0
+    first_day = {topic.name: topic.first_day for topic in TOPICS}
     for child, names in parents.items():
-        assert child not in past
-        assert len(names) >= 2
-        assert past.issuperset(names)
-    assert len(stream.arriving) - len(parents) == 8
+        assert 2 <= len(set(names)) <= 3
+        assert all(name in BASE and first_day[name] < first_day[child] for name in names)
 
 
-def test_topics_are_correlated(corpus):
-    """A mixture is labelled together with its parents far more often than frequency alone would have it."""
-    joint = (corpus.Y.astype(int).T @ corpus.Y.astype(int)).toarray()
-    counts = joint.diagonal()
-    place = {name: j for j, name in enumerate(corpus.label_names)}
+def test_mixtures_meet_their_parents_and_siblings_each_other(corpus):
+    """Found together far more often than by chance, but not always."""
+    has = columns(corpus)
+
+    def lift(one, other):
+        return (has[one] & has[other]).mean() / (has[one].mean() * has[other].mean())
+
     for child, parents in topic_parents().items():
-        together = sum(joint[place[child], place[parent]] for parent in parents)
-        by_chance = sum(counts[place[child]] * counts[place[parent]] / corpus.n_rows for parent in parents)
-        assert together > 2 * by_chance
+        assert np.mean([lift(child, parent) for parent in parents]) > 3
+        assert not any(has[parent][has[child]].mean() > 0.6 for parent in parents)
+    for name, topic in BASE.items():
+        siblings = [other for other in BASE if BASE[other].family == topic.family and other != name]
+        assert siblings
+        assert np.mean([lift(name, sibling) for sibling in siblings]) > 3
+
+
+def test_vocabulary_is_shared_by_siblings_and_inherited_by_mixtures(corpus):
+    """Seen in texts on one topic only, so that no companion lends its words."""
+    X = TfidfVectorizer(sublinear_tf=True, stop_words="english").fit_transform(corpus.texts)
+    topics = corpus.Y[:, 12:].toarray()
+    alone = topics * (topics.sum(axis=1, keepdims=True) == 1)
+    centres = normalize((X.T @ alone).T)
+    likeness = dict(zip(corpus.label_names[12:], centres @ centres.T, strict=True))
+    place = {name: j for j, name in enumerate(likeness)}
+    base = [place[name] for name in BASE]
+    for child, parents in topic_parents().items():
+        inherited = likeness[child][[place[parent] for parent in parents]]
+        assert inherited.min() > np.quantile(likeness[child][base], 0.75)
+    for name, topic in BASE.items():
+        siblings = [place[other] for other in BASE if BASE[other].family == topic.family and other != name]
+        strangers = [place[other] for other in BASE if section_of(other) != section_of(name)]
+        assert likeness[name][siblings].min() > np.quantile(likeness[name][strangers], 0.9)
 
 
 def test_learnable_but_not_trivial(corpus):
