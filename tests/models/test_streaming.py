@@ -40,8 +40,8 @@ def test_old_scores_are_bit_identical(case, form, n_past):
 
 def test_an_enormous_penalty_learns_the_label_alone(case):
     X, Y, X_test = case
-    helped = StreamingLabelClassifier(lam=100.0, beta=3.0).fit(X, Y[:, :50]).add_labels(X, Y[:, 50:])
-    alone = StreamingLabelClassifier(beta=3.0, use_past=False).fit(X, Y[:, :50]).add_labels(X, Y[:, 50:])
+    helped = StreamingLabelClassifier(lam=100.0, metric=None, beta=3.0).fit(X, Y[:, :50]).add_labels(X, Y[:, 50:])
+    alone = StreamingLabelClassifier(lam=None, metric=None, beta=3.0).fit(X, Y[:, :50]).add_labels(X, Y[:, 50:])
     assert np.array_equal(helped.decision_function(X_test), alone.decision_function(X_test))
     np.testing.assert_allclose(
         alone.decision_function(X_test)[:, 50:], Ridge(alpha=3.0).fit(X, Y[:, 50:]).predict(X_test), atol=1e-9
@@ -76,11 +76,11 @@ def test_rows_that_were_not_annotated_are_unknown(case):
 
 def test_rows_that_fit_never_saw(case, rng):
     X, Y, X_test = case
-    clf = StreamingLabelClassifier().fit(X[:100], Y[:100, :60])
+    clf = StreamingLabelClassifier(lam=0.003, metric=0.3).fit(X[:100], Y[:100, :60])
     before = clf.decision_function(X_test)
     clf.add_labels(X[100:], Y[100:, 60:63])
     assert np.array_equal(before, clf.decision_function(X_test)[:, :60])
-    alone = StreamingLabelClassifier(use_past=False).fit(X[100:], Y[100:, 60:63]).decision_function(X_test)
+    alone = StreamingLabelClassifier().fit(X[100:], Y[100:, 60:63]).decision_function(X_test)
     helped = clf.decision_function(X_test)[:, 60:]
     assert helped.shape == alone.shape
     assert not np.allclose(helped, alone)
@@ -98,7 +98,7 @@ def test_top_k_is_the_sorted_scores(case):
 @pytest.mark.parametrize(
     ("labels", "names", "error", "says"),
     [
-        (lambda y: y[:10], None, DataError, "Y_new has 10 rows and X has 150"),
+        (lambda y: y[:10], None, DataError, "X has 150 rows; give one row of answers a row of X"),
         (lambda y: y * 0, ["n"], DataError, "'n' has no positive example"),
         (lambda y: y * 0 + 1, ["n"], DataError, "'n' has no negative example"),
         (lambda y: y * 2, None, DataError, "holds 2"),
@@ -122,7 +122,7 @@ def test_mistakes_are_named(case):
     clf = StreamingLabelClassifier().fit(X, Y[:, :60])
     with pytest.raises(NotFoundError, match="no label is called 'nobody'"):
         clf.neighbours("nobody")
-    with pytest.raises(DataError, match="X has 5 features; the model was fitted with 20"):
+    with pytest.raises(ValueError, match="X has 5 features, but StreamingLabelClassifier is expecting 20"):
         clf.decision_function(X_test[:, :5])
     with pytest.raises(DataError, match="lam is -1"):
         StreamingLabelClassifier(lam=-1).fit(X, Y[:, :60]).add_labels(X, Y[:, 60])

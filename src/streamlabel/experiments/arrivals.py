@@ -124,7 +124,9 @@ def run_arrivals(
     start = time.perf_counter()
     helped = StreamingLabelClassifier().fit(X, train.Y[:, stream.past], [names[j] for j in stream.past])
     fit_seconds = time.perf_counter() - start
-    alone = copy.copy(helped).set_params(lam=None, metric=None)  # the same past labels; an arrival replaces, never writes
+    alone = copy.copy(helped).set_params(
+        lam=None, metric=None
+    )  # the same past labels; an arrival replaces, never writes
     n_past = len(stream.past)
     before = _fingerprint(helped, X_test, n_past)
     asked = annotated_rows(

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from streamlabel._validation import canonical_labels, check_label_names, default_label_names
 from streamlabel.classifier.anchored_ridge import choose_beta
@@ -50,7 +51,7 @@ class LabelReport:
     gap: float = 0.0
 
 
-class StreamingLabelClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator):
+class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     """A multi-label classifier whose label set grows while it is in use.
 
     Parameters
@@ -240,7 +241,9 @@ class StreamingLabelClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator)
         """Scores (n, n_labels), columns in the order of `label_names_`; an old column never changes by one bit."""
         check_is_fitted(self)
         scores = self._classifiers.scores(self._features(X, reset=False))
-        return scores[:, 1] if self._classes_1d is not None and len(self._classes_1d) == 2 else scores
+        if self._classes_1d is not None and len(self._classes_1d) == 2:
+            return scores[:, 1] - scores[:, 0]
+        return scores
 
     def predict(self, X: ArrayLike | CSR) -> Any:
         """0/1 (n, n_labels): where the score exceeds `thresholds_`. For a vector of classes: the best class."""
@@ -254,12 +257,10 @@ class StreamingLabelClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator)
         """Probabilities (n, n_labels), calibrated label by label on leave-one-out scores (Platt)."""
         check_is_fitted(self)
         scores = self._classifiers.scores(self._features(X, reset=False))
-        found = sigmoid(scores, self._slope, self._offset)
         if self._classes_1d is None:
-            return found
-        if len(self._classes_1d) == 2:
-            return np.column_stack((1.0 - found[:, 1], found[:, 1]))
-        return found / np.maximum(found.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+            return sigmoid(scores, self._slope, self._offset)
+        # one label a class: a softmax as steep as the labels' sigmoids, so that the best score is the most probable
+        return np.asarray(softmax(float(np.median(self._slope)) * scores, axis=1))
 
     def predict_top_k(self, X: ArrayLike | CSR, k: int = 5) -> tuple[IntArray, FloatArray]:
         """The k best labels of each row and their scores, (n, k) each, best first; ties go to the older label."""
@@ -303,9 +304,15 @@ class StreamingLabelClassifier(MultiOutputMixin, ClassifierMixin, BaseEstimator)
 
     def _past_labels(self, y: Any, n_rows: int, label_names: Iterable[str] | None) -> tuple[CSR, tuple[str, ...]]:
         self._classes_1d: Any = None
-        if not sparse.issparse(y) and (np.ndim(y) == 1 or (np.ndim(y) == 2 and _classes_in_a_column(y))):
-            check_classification_targets(np.ravel(y))
-            self._classes_1d, codes = np.unique(np.ravel(y), return_inverse=True)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if not sparse.issparse(y):
+            y = check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0, ensure_min_features=0)
+            _check_rows(n_rows, y.shape[0], "y")
+        if not sparse.issparse(y) and (y.ndim == 1 or _classes_in_a_column(y)):
+            y = column_or_1d(y, warn=True)
+            check_classification_targets(y)
+            self._classes_1d, codes = np.unique(y, return_inverse=True)
             if len(self._classes_1d) < 2:
                 raise ValueError(f"the classifier needs two classes; y holds one class only, {self._classes_1d[0]!r}")
             self.classes_ = self._classes_1d
@@ -527,8 +534,7 @@ def _check_rows(n_rows: int, n_labelled: int, name: str) -> None:
 
 def _classes_in_a_column(y: Any) -> bool:
     """A single column that is not 0/1: scikit-learn's way of writing a vector of classes."""
-    values = np.asarray(y)
-    return values.shape[1] == 1 and not (values.dtype.kind in "biuf" and np.isin(values, (0, 1)).all())
+    return bool(y.shape[1] == 1 and not (y.dtype.kind in "biuf" and np.isin(y, (0, 1)).all()))
 
 
 def _same(A: Any, B: Any) -> bool:
