@@ -71,3 +71,14 @@ def test_scikit_learn_warnings_stay_inside(rng):
     y = B[:, 0] - B[:, 1]
     code, gradient, _, _ = solve_lars(B.T @ B, B.T @ y, 1e-4)
     np.testing.assert_allclose(gradient, B.T @ B @ code - B.T @ y, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_code_is_never_worse_than_none(seed):
+    rng = np.random.default_rng(seed)
+    B = (rng.random((12, 60)) < rng.random(60) ** 2).astype(float)
+    B = np.hstack([B, B[:, :20]])
+    y = (rng.random(12) < 0.5).astype(float)
+    lam = 1e-3 * max(lam_max(B.T @ y), 1.0)
+    code = solve_lars(B.T @ B, B.T @ y, lam)[0]
+    assert 0.5 * np.sum((y - B @ code) ** 2) + lam * np.abs(code).sum() <= 0.5 * y @ y + 1e-9

@@ -64,9 +64,9 @@ def test_a_code_that_stops_short_warns(problem, monkeypatch):
     def lazy(gram, correlation, lam, **options):
         return np.zeros_like(correlation), -correlation, 0, False
 
-    monkeypatch.setitem(SOLVERS, "active_set", lazy)
+    monkeypatch.setitem(SOLVERS, "lars", lazy)
     with pytest.warns(ConvergenceWarning, match="5 of 5 label codes stopped short") as caught:
-        found = represent(gram, correlations, np.full(5, 40.0), lam=0.1)
+        found = represent(gram, correlations, np.full(5, 40.0), lam=0.1, solver="lars")
     assert not found.reports[0].converged
     assert caught[0].filename == __file__
 

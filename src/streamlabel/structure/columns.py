@@ -113,9 +113,16 @@ def solve_column(
     """
     peak = lam_max(correlation)
     accuracy = 0.5 * tol * lam / peak if peak > 0.0 else tol
-    code, gradient, n_iter, _ = SOLVERS[solver](
+    code, gradient, n_iter, solved = SOLVERS[solver](
         label_gram, correlation, lam, excluded=excluded, start=start, tol=accuracy
     )
+    note = ""
+    if not solved and solver == "active_set":
+        # Nearly dependent labels can leave its direct solves without a digit; sweeps do not divide by pivots.
+        code, gradient, sweeps, _ = solve_coordinate_descent(
+            label_gram, correlation, lam, excluded=excluded, start=code, tol=accuracy
+        )
+        n_iter, note = n_iter + sweeps, f"finished by {sweeps} sweeps of coordinate descent"
     if excluded is not None:
         gradient[excluded] = 0.0  # what may not enter is no condition
     if energy is None:
@@ -123,7 +130,7 @@ def solve_column(
     else:
         gap = duality_gap(code, gradient, correlation, energy, lam)
     rows = np.flatnonzero(code)
-    return SolvedColumn(rows, code[rows], SolveReport(solver, n_iter, gap, tol, bool(gap <= tol)))
+    return SolvedColumn(rows, code[rows], SolveReport(solver, n_iter, gap, tol, bool(gap <= tol), note))
 
 
 def assemble_codes(columns: Sequence[SolvedColumn], n_labels: int, labels: IntArray | None = None) -> CSC:

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
 from streamlabel.results import FloatArray
-from streamlabel.structure.objective import kkt_violation, lam_max
+from streamlabel.structure.objective import kkt_violation, lam_max, objective
 
 __all__ = ["LarsPath", "lars_path", "solve_lars"]
 
@@ -108,13 +108,16 @@ def solve_lars(
 
     Returns
     -------
-    code (m,), gradient (m,) = L s - c, number of breakpoints, whether no optimality condition is missed by more
-    than ``tol * lam_max``
+    code (m,), never worse than none; gradient (m,) = L s - c; number of breakpoints; whether no optimality condition
+    is missed by more than ``tol * lam_max``
     """
     path = lars_path(label_gram, correlation, lam_min=lam, excluded=excluded, max_iter=max_iter)
     code = path.code_at(lam)
     support = np.flatnonzero(code)
     gradient = code[support] @ label_gram[support] - correlation
+    # Worse than none: a path that lost its way. (The second follows from s'Ls >= 0; it holds where that is all noise.)
+    if objective(code, gradient, correlation, 0.0, lam) > 0.0 or lam * np.abs(code).sum() > code @ correlation:
+        code, gradient = np.zeros_like(code), -correlation
     others = np.arange(code.shape[0]) != excluded
     missed = kkt_violation(code[others], gradient[others], lam) * (lam if lam > 0.0 else 1.0)
     return code, gradient, path.n_steps, missed <= tol * float(np.abs(correlation).max(initial=0.0))
