@@ -199,6 +199,15 @@ def test_a_path_may_exclude_an_entry(labels):
     assert all(report.converged for report in path.reports)
 
 
+def test_a_path_of_one_number_and_wrong_shapes(problem):
+    gram, correlations, _ = problem
+    assert lasso_path(gram, correlations[:, 0], 0.5).codes.shape == (N_PAST, 1)
+    with pytest.raises(DataError, match="the label Gram is"):
+        lasso_path(gram, correlations, [0.5])
+    with pytest.raises(DataError, match="above 0"):
+        lasso_path(gram, correlations[:, 0], [0.5, -1.0])
+
+
 def test_no_new_labels_and_constant_ones(problem):
     gram, correlations, energies = problem
     none = represent(gram, correlations[:, :0], energies[:0], 1.0)

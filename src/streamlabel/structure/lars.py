@@ -114,7 +114,7 @@ def solve_lars(
     path = lars_path(label_gram, correlation, lam_min=lam, excluded=excluded, max_iter=max_iter)
     code = path.code_at(lam)
     support = np.flatnonzero(code)
-    gradient = code[support] @ label_gram[support] - correlation
+    gradient: FloatArray = code[support] @ label_gram[support] - correlation
     # Worse than none: a path that lost its way. (The second follows from s'Ls >= 0; it holds where that is all noise.)
     if objective(code, gradient, correlation, 0.0, lam) > 0.0 or lam * np.abs(code).sum() > code @ correlation:
         code, gradient = np.zeros_like(code), -correlation

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -82,14 +82,18 @@ def represent(
     """
     if solver not in SOLVERS:
         raise DataError(f"solver is {solver!r}; there are {', '.join(SOLVERS)}")
-    task = _checked_task(label_gram, correlations, energies, lam, own, start)
+    task = _checked_task(correlations, energies, lam, own, start)
     n_labels = task.correlations.shape[1]
     if allowed is not None:
         allowed = _checked_dictionary(allowed, n_labels)
         label_gram, task = _restrict(label_gram, task, allowed)
     if label_gram.shape != (task.correlations.shape[1],) * 2:
         raise DataError(f"the label Gram is {label_gram.shape}; {n_labels} labels have correlations")
+    # After the restriction: nothing from here on, copies and checks included, grows with the labels left outside.
     label_gram = np.ascontiguousarray(label_gram, dtype=np.float64)
+    task = replace(task, correlations=np.ascontiguousarray(task.correlations, dtype=np.float64))
+    if not np.isfinite(task.correlations).all():
+        raise DataError("the correlations of the labels contain NaN or infinity")
     with one_thread():
         if executor is None:
             columns = solve_columns(label_gram, task, solver, tol)
@@ -102,7 +106,7 @@ def represent(
 def lasso_path(
     label_gram: FloatArray,
     correlation: FloatArray,
-    lams: FloatArray | Sequence[float],
+    lams: float | FloatArray | Sequence[float],
     *,
     energy: float | None = None,
     excluded: int | None = None,
@@ -119,9 +123,11 @@ def lasso_path(
     excluded : an entry that must stay zero
     tol : as in `represent`
     """
-    penalties = _checked_lams(lams, np.asarray(lams).shape[0])
+    penalties = _checked_lams(lams, np.size(lams))
     label_gram = np.ascontiguousarray(label_gram, dtype=np.float64)
     correlation = np.ascontiguousarray(correlation, dtype=np.float64)
+    if label_gram.shape != correlation.shape * 2:
+        raise DataError(f"the label Gram is {label_gram.shape}; the correlation is {correlation.shape}, expected (m,)")
     columns: list[SolvedColumn | None] = [None] * len(penalties)
     start = np.zeros_like(correlation)
     with one_thread():
@@ -163,7 +169,6 @@ def _certified(columns: list[SolvedColumn], n_labels: int, labels: IntArray | No
 
 
 def _checked_task(
-    label_gram: FloatArray,
     correlations: FloatArray,
     energies: FloatArray,
     lam: float | FloatArray,
@@ -181,12 +186,8 @@ def _checked_task(
         raise DataError(f"own names one entry of 0 to {n_labels - 1} for each of the {n_new} columns")
     if start is not None and start.shape != (n_labels, n_new):
         raise DataError(f"start has shape {start.shape}; expected that of the codes, {(n_labels, n_new)}")
-    rows = np.ascontiguousarray(correlations.T, dtype=np.float64)
-    if not np.isfinite(rows).all():
-        raise DataError("the correlations of the labels contain NaN or infinity")
-    return ColumnTask(
-        rows, energies, _checked_lams(lam, n_new), own, None if start is None else sparse.csc_array(start)
-    )
+    starts = None if start is None else sparse.csc_array(start)
+    return ColumnTask(correlations.T, energies, _checked_lams(lam, n_new), own, starts)
 
 
 def _checked_lams(lam: float | FloatArray | Sequence[float], n_columns: int) -> FloatArray:
