@@ -42,7 +42,8 @@ def choose_dictionary(
     B : (n, m) of 0/1, sparse or dense: the past labels
     n_atoms : how many to keep
     n_clusters : at most n_atoms. By default one an atom up to 64 of them, then half as many, and 512 at most: on
-        Delicious, EURLEX57K and citeulike-t, clusters of two atoms gave codes as good as any other number or better.
+        Delicious, EURLEX57K and citeulike-t (tags used five times), 150 to 1,000 atoms, codes were best with two atoms
+        a cluster in four of five cases (against one, four and ten); with 50 atoms, with one.
     per_cluster : "proportional" to the size of the cluster (by largest remainders, one at least), or "equal"
     prefer : which labels of a cluster stay. "frequent": those with most positives, whose classifiers are learned best.
         "central": those of the largest cosine with the centre, which stand for the others best. Either is the better
