@@ -65,7 +65,9 @@ def test_the_page_is_self_contained(run):
 def test_label_names_are_escaped():
     name = "<img src=x onerror=alert(1)>"
     measures = arrivals.Measures(1.0, 2.0, 3.0, 4.0)
-    batch = arrivals.BatchRecord((name,), 3, measures, measures, 1.0, 1.0, (arrivals.Neighbours(name, ((name, 0.5),)),))
+    batch = arrivals.BatchRecord(
+        (name,), 3, measures, measures, 1.0, 1.0, (arrivals.Neighbours(name, 3, ((name, 0.5),)),)
+    )
     result = arrivals.DemoResult(name, 10, 5, 3, 2, 0, arrivals.ArrivalSettings(), 0.1, (batch,), "0" * 64, "0" * 64)
     assert "<img" not in report_page(result)
 

@@ -38,7 +38,7 @@ _SHOWN_NEIGHBOURS = 6
     show_default=True,
     help="Share of the labels that is known from the start.",
 )
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="For the corpus, the split and the answers.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -85,7 +85,7 @@ def _as_text(result: DemoResult, out: Path) -> str:
         _batch_table(result.batches),
         "P@1/3/5 and average AUC in percent over the new labels so far, on "
         f"{result.n_test} unseen rows; 'alone' is the same learner without the past.",
-        "What some new labels were made of:\n" + _neighbour_lines(result),
+        "What the new labels with the most yes answers resemble:\n" + _neighbour_lines(result),
         f"Old labels: scores {'bit-identical to' if result.old_unchanged else 'DIFFERENT FROM'} those before any label "
         f"arrived (SHA-256 {result.fingerprint_after[:16]}).",
         f"Report with the curves: {out}",
@@ -111,10 +111,10 @@ def _pairs(left: Measures, right: Measures) -> list[str]:
 
 
 def _neighbour_lines(result: DemoResult) -> str:
-    """The labels with the longest codes (largest total weight), which are the ones with something to show."""
+    """The labels with the most yes answers: a code found from one or two says little."""
     found = [n for batch in result.batches for n in batch.neighbours if n.code]
-    found.sort(key=lambda n: -sum(abs(weight) for _, weight in n.code))
+    found.sort(key=lambda n: -n.n_yes)
     return "\n".join(
-        f"  {n.label} = " + ", ".join(f"{weight:+.2f} {name}" for name, weight in n.code)
+        f"  {n.label} ({n.n_yes} yes) = " + ", ".join(f"{weight:+.2f} {name}" for name, weight in n.code)
         for n in found[:_SHOWN_NEIGHBOURS]
     )

@@ -47,8 +47,9 @@ def find_entry(name: str) -> Entry:
     raise NotFoundError(f"no data set is called {name!r}; {hint}")
 
 
-def cache_folder(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
+def cache_folder(environ: Mapping[str, str] | None = None, platform: str = sys.platform) -> Path:
     """Where downloaded sets are kept: ``$STREAMLABEL_CACHE``, or ``streamlabel`` in the platform's cache folder."""
+    environ = os.environ if environ is None else environ
     if chosen := environ.get("STREAMLABEL_CACHE"):
         return Path(chosen).expanduser()
     try:
@@ -63,8 +64,9 @@ def cache_folder(environ: Mapping[str, str] = os.environ, platform: str = sys.pl
     return (base if base.is_absolute() else home / ".cache") / "streamlabel"
 
 
-def data_roots(cache: Path | None = None, environ: Mapping[str, str] = os.environ) -> list[Path]:
+def data_roots(cache: Path | None = None, environ: Mapping[str, str] | None = None) -> list[Path]:
     """The folders that hold one folder a data set, in the order in which they are searched."""
+    environ = os.environ if environ is None else environ
     roots = [Path(environ["STREAMLABEL_DATA"]).expanduser()] if environ.get("STREAMLABEL_DATA") else []
     return [*roots, (cache or cache_folder(environ)) / "datasets"]
 

@@ -45,9 +45,10 @@ class Measures:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """A new label and the signed weights of the past labels it was written with, strongest first."""
+    """A new label, its yes answers, and the signed weights of the past labels in its code, strongest first."""
 
     label: str
+    n_yes: int
     code: tuple[tuple[str, float], ...]
 
 
@@ -148,7 +149,10 @@ def run_arrivals(
                 alone=_measure(alone, X_test, truth, n_past),
                 ms_per_label=ms,
                 ms_per_label_alone=ms_alone,
-                neighbours=tuple(Neighbours(names[j], tuple(helped.neighbours(names[j]))) for j in batch),
+                neighbours=tuple(
+                    Neighbours(report.label, report.n_yes, tuple(helped.neighbours(report.label)))
+                    for report in helped.reports_[-len(batch) :]
+                ),
             )
         )
         on_batch(records[-1])

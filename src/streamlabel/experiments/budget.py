@@ -19,7 +19,7 @@ from streamlabel.results import Dataset
 __all__ = ["BUDGETS", "METHODS", "BudgetRecord", "run_budget"]
 
 BUDGETS = (20, 50, 100, 200, 500, 1000, 2000)
-METHODS = {
+METHODS: dict[str, dict[str, object]] = {
     "with the past": {},
     "own ridge": {"lam": None, "metric": None},
     "paper (anchor only)": {"metric": None},
@@ -28,20 +28,21 @@ METHODS = {
 
 @dataclass(frozen=True)
 class BudgetRecord:
-    """One method on one draw of rows; measures in percent over the new labels that can be learned from the draw."""
+    """One method on one draw of rows; measures in percent over all new labels, of which ``n_learned`` were learned."""
 
     dataset: str
     method: str
     n_rows: int
     seed: int
     n_labels: int
+    n_learned: int
     p1: float
     p3: float
     p5: float
     auc: float
     average_precision: float
     share: float
-    lam: float | None
+    anchored: bool
     seconds: float
 
     def as_dict(self) -> dict[str, object]:
@@ -59,8 +60,8 @@ def run_budget(
 ) -> list[BudgetRecord]:
     """Half of the labels are past, all others arrive together, annotated on the same random rows.
 
-    A budget of None means all rows. Labels without a yes (or a no) on the drawn rows cannot be learned by anybody and
-    are left out of that draw for every method. Rows are scaled to length one.
+    A budget of None means all rows. Labels without a yes (or a no) on the drawn rows cannot be learned by anybody: they
+    score the same for every row, with every method. Rows are scaled to length one.
     """
     X, X_test = (sparse.csr_array(normalize(part.X.astype(np.float64))) for part in (train, test))
     records = []
@@ -73,18 +74,31 @@ def run_budget(
             whole = budget is None or budget >= train.n_rows
             rows = np.arange(train.n_rows) if whole else np.sort(draw.choice(train.n_rows, budget, replace=False))
             counts = np.asarray(train.Y[rows][:, new].sum(axis=0)).ravel()
-            able = new[(counts > 0) & (counts < len(rows))]
+            able = np.flatnonzero((counts > 0) & (counts < len(rows)))
             for method in methods:
                 model = copy.copy(fitted).set_params(**METHODS[method])
                 start = time.perf_counter()
-                model.add_labels(X, train.Y[:, able], annotated=None if whole else rows)
+                model.add_labels(X, train.Y[:, new[able]], annotated=None if whole else rows)
                 seconds = time.perf_counter() - start
-                scores = model.decision_function(X_test)[:, len(stream.past) :]
-                found = evaluate(test.Y[:, able], scores, metrics=["P@k", "macro_auc", "macro_average_precision"])
+                scores = np.tile(counts / len(rows), (test.n_rows, 1))
+                scores[:, able] = model.decision_function(X_test)[:, len(stream.past) :]
+                found = evaluate(test.Y[:, new], scores, metrics=["P@k", "macro_auc", "macro_average_precision"])
                 report = model.reports_[-1]
-                measured = [100.0 * found[key] for key in ("P@1", "P@3", "P@5", "macro_auc", "macro_average_precision")]
                 record = BudgetRecord(
-                    name, method, len(rows), seed, len(able), *measured, report.share, report.lam, seconds
+                    dataset=name,
+                    method=method,
+                    n_rows=len(rows),
+                    seed=seed,
+                    n_labels=len(new),
+                    n_learned=len(able),
+                    p1=100.0 * found["P@1"],
+                    p3=100.0 * found["P@3"],
+                    p5=100.0 * found["P@5"],
+                    auc=100.0 * found["macro_auc"],
+                    average_precision=100.0 * found["macro_average_precision"],
+                    share=report.share,
+                    anchored=report.anchored,
+                    seconds=seconds,
                 )
                 on_record(record)
                 records.append(record)

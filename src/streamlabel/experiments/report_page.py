@@ -20,14 +20,15 @@ _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 960px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 .charts { display: flex; flex-wrap: wrap; gap: 1rem; }
-svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font-size: 12px; } svg .soft { fill: var(--soft); }
+svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font-size: 12px; }
+svg .soft { fill: var(--soft); } p.soft { color: var(--soft); }
 .grid { stroke: var(--rule); stroke-width: 1; } .past { stroke: var(--past); fill: var(--past); }
 .alone { stroke: var(--alone); fill: var(--alone); } polyline { fill: none !important; stroke-width: 2.5; }
 .alone polyline { stroke-dasharray: 6 4; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid var(--rule); }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child, .name { text-align: left; }
 .bar { display: inline-block; height: .7em; border-radius: 2px; }
-.plus { background: var(--past); } .minus { background: var(--alone); }
+.plus { background: var(--past); } .minus { background: var(--soft); }
 code { word-break: break-all; } .key span { margin-right: 1.5rem; } .table { overflow-x: auto; }
 """
 
@@ -36,10 +37,12 @@ def report_page(result: DemoResult) -> str:
     """The page as text. Label names are data: everything is escaped."""
     charts = "".join(_chart(result.batches, result.n_past, field, title) for field, title in _CURVES)
     last = result.batches[-1]
+    n_new = last.n_known - result.n_past
+    milliseconds = sum(batch.ms_per_label * len(batch.labels) for batch in result.batches) / n_new
     summary = (
-        f"{result.n_past} labels were known at the start. {last.n_known - result.n_past} more arrived in "
+        f"{result.n_past} labels were known at the start. {n_new} more arrived in "
         f"{len(result.batches)} batches; each was answered on {result.settings.budget} rows and learned in about "
-        f"{last.ms_per_label:.1f} ms. On {result.n_test} unseen rows the new labels reach P@1 "
+        f"{milliseconds:.1f} ms. On {result.n_test} unseen rows the new labels reach P@1 "
         f"{last.with_past.p1:.1f} and average AUC {last.with_past.auc:.1f} with the help of the past, "
         f"{last.alone.p1:.1f} and {last.alone.auc:.1f} without it."
     )
@@ -118,12 +121,12 @@ def _codes(result: DemoResult) -> str:
 
 def _code_rows(neighbours: Neighbours, widest: float) -> str:
     if not neighbours.code:
-        return f"<tr><td>{escape(neighbours.label)}</td><td colspan='3'>learned alone</td></tr>"
+        return f"<tr><td>{escape(neighbours.label)}</td><td colspan='3' class='name'>no related label found</td></tr>"
     rows = []
     for position, (name, weight) in enumerate(neighbours.code):
         width, css = 120 * abs(weight) / widest, "plus" if weight > 0 else "minus"
         rows.append(
-            f"<tr><td>{escape(neighbours.label) if position == 0 else ''}</td><td>{escape(name)}</td>"
+            f"<tr><td>{escape(neighbours.label) if position == 0 else ''}</td><td class='name'>{escape(name)}</td>"
             f'<td>{weight:+.2f}</td><td style="text-align:left"><span class="bar {css}" style="width:{width:.0f}px">'
             "</span></td></tr>"
         )

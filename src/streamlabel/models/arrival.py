@@ -53,6 +53,7 @@ def learn_arrival(
     past: PastAnswers | None,
     lam: float | None,
     *,
+    anchored: bool = True,
     centre: bool = True,
     with_loo: bool = True,
 ) -> Arrival:
@@ -62,8 +63,9 @@ def learn_arrival(
     ----------
     X : (q, d) the annotated rows;   ridge : the factor of the same rows
     answers : (q, k) targets: 0/1, or -1/+1 where the model has no intercept
-    past : None or lam None: no anchor
+    past : None or lam None: no code
     lam : the lasso penalty as a share of the annotated rows
+    anchored : False finds the code, to be shown, and learns the classifier without it
     """
     n_rows, n_new = answers.shape
     n_past = 0 if past is None else past.n_labels
@@ -73,7 +75,7 @@ def learn_arrival(
     if past is not None and lam is not None and past.labels.size:
         codes, reports = _codes(past, answers, lam * n_rows, centre)
         used = np.unique(codes.indices)
-        if used.size:
+        if used.size and anchored:
             anchor = past.weights(used) @ codes[used].toarray()
     targets = answers if anchor is None else answers - np.asarray(X @ anchor)
     shift = ridge.solve(targets)

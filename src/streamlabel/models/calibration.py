@@ -43,12 +43,14 @@ class Recipe:
     """How an arrival is learned.
 
     share : of the metric (`classifier.metric_ridge`); 0 is none
-    lam : of the anchor, as a share of the annotated rows; None is no anchor
+    lam : the lasso penalty of the code, as a share of the annotated rows; None is no code
+    anchored : whether the classifier is pulled toward what the code says, or toward zero
     strength : beta in units of the mean squared length of a centred row
     """
 
     share: float
     lam: float | None
+    anchored: bool
     strength: float
 
 
@@ -128,7 +130,7 @@ def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: boo
     best = int(np.where(allowed, overall.mean(axis=0), -np.inf).argmax()) if allowed.any() else 0
     share, anchored, pull = RECIPES[best]
     strength = float(np.exp(np.mean([np.log(trial.strength) for trial in trials])))
-    return Recipe(share, LAM if anchored else None, pull * strength)
+    return Recipe(share, LAM, anchored, pull * strength)
 
 
 def _hide(answers: CSR, judged_answers: CSR, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

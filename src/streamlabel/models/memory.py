@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.models.calibration import Judged, Trial, budget_class, run_trial
-from streamlabel.results import CSC, CSR, FloatArray, IntArray
+from streamlabel.results import CSR, FloatArray, IntArray
 from streamlabel.stats.labels import centred_cross
 
 __all__ = ["FitMemory", "LabelAnswers"]
@@ -16,38 +15,33 @@ _MOST_JUDGED = 1000
 
 
 class LabelAnswers:
-    """The answers of m labels on the n rows of `fit`, and the Gram of those answered everywhere. Immutable."""
+    """The answers, on the n rows of `fit`, of the labels that may enter a code. Immutable but for what it keeps ready.
 
-    def __init__(self, answers: CSC, everywhere: NDArray[np.bool_], gram: FloatArray | None) -> None:
-        self.columns = answers
-        self.everywhere = everywhere
+    labels : (p,), their numbers among all labels of the model
+    by_rows : csr_array (n, p) of 0/1
+    """
+
+    def __init__(self, labels: IntArray, by_rows: CSR, gram: FloatArray | None = None) -> None:
+        self.labels = labels
+        self.by_rows = by_rows
         self._gram = gram
-
-    @classmethod
-    def of(cls, labels: CSR) -> LabelAnswers:
-        return cls(sparse.csc_array(labels), np.ones(labels.shape[1], dtype=bool), None)
 
     @property
     def gram(self) -> FloatArray:
-        """Centred Gram (p, p) of the labels answered everywhere; made when first asked for, then grown."""
+        """Centred Gram (p, p); made when first asked for, then grown."""
         if self._gram is None:
-            complete = self.columns[:, np.flatnonzero(self.everywhere)]
-            self._gram = centred_cross(complete, complete)
+            self._gram = centred_cross(self.by_rows, self.by_rows)
         return self._gram
 
-    def appended(self, labels: CSR | None, n_new: int) -> LabelAnswers:
-        """These labels, then new ones: with their answers on every row, or (None) asked elsewhere or in part."""
-        if labels is None:
-            column = sparse.csc_array((self.columns.shape[0], n_new), dtype=np.int8)
-        else:
-            column = sparse.csc_array(labels)
+    def appended(self, first: int, labels: CSR) -> LabelAnswers:
+        """These labels, then new ones numbered from ``first``, answered on every row."""
         gram = self._gram
-        if labels is not None and gram is not None:
-            known = self.columns[:, np.flatnonzero(self.everywhere)]
-            corner, side = centred_cross(column, column), centred_cross(known, column)
+        if gram is not None:
+            corner, side = centred_cross(labels, labels), centred_cross(self.by_rows, labels)
             gram = np.block([[gram, side], [side.T, corner]])
-        answers = sparse.csc_array(sparse.hstack((self.columns, column), format="csc"))
-        return LabelAnswers(answers, np.append(self.everywhere, np.full(n_new, labels is not None)), gram)
+        by_rows = sparse.csr_array(sparse.hstack((self.by_rows, labels), format="csr"))
+        numbers = np.concatenate((self.labels, np.arange(first, first + labels.shape[1])))
+        return LabelAnswers(numbers, by_rows, gram)
 
 
 class FitMemory:

@@ -46,11 +46,23 @@ class ClassifierBlocks:
             start, filled = start + taken, 0
         return ClassifierBlocks(self.n_features, tuple(blocks), np.concatenate((self.intercept, intercept)))
 
-    def scores(self, X: CSR | FloatArray) -> FloatArray:
-        """``X W + intercept``, (n, m)."""
+    def scores(self, X: CSR | FloatArray, labels: IntArray | None = None) -> FloatArray:
+        """``X W + intercept``, (n, m); or of these labels only, (n, len(labels)), computed in the same blocks."""
+        if labels is not None:
+            return self._some_scores(X, np.asarray(labels))
         result = np.empty((X.shape[0], self.n_labels))
         for start, block in self.column_blocks(X):
             result[:, start : start + block.shape[1]] = block
+        return result
+
+    def _some_scores(self, X: CSR | FloatArray, labels: IntArray) -> FloatArray:
+        result = np.empty((X.shape[0], len(labels)))
+        owner = labels // BLOCK
+        for position in np.unique(owner):
+            columns = np.flatnonzero(owner == position)
+            inside = labels[columns]
+            product = np.asarray(X @ self._blocks[position])
+            result[:, columns] = product[:, inside % BLOCK] + self.intercept[inside]
         return result
 
     def column_blocks(self, X: CSR | FloatArray) -> Iterator[tuple[int, FloatArray]]:

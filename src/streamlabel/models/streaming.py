@@ -25,9 +25,10 @@ from streamlabel.models.calibration import LAM, Recipe, Trial, choose_recipe, sk
 from streamlabel.models.decisions import best_f1_thresholds, fit_sigmoids, sigmoid
 from streamlabel.models.memory import FitMemory, LabelAnswers
 from streamlabel.models.state import ClassifierBlocks
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.results import CSC, CSR, FloatArray, IntArray
 from streamlabel.stats.factors import dense, make_factor
 from streamlabel.stats.threads import one_thread
+from streamlabel.structure.dictionary import choose_dictionary
 
 __all__ = ["LabelReport", "StreamingLabelClassifier"]
 
@@ -36,8 +37,8 @@ __all__ = ["LabelReport", "StreamingLabelClassifier"]
 class LabelReport:
     """How a label was learned.
 
-    share, lam, beta : the recipe (`models.calibration`): share of the metric, lasso penalty as a share of the rows
-        (None: no anchor), ridge strength
+    share, lam, anchored, beta : the recipe (`models.calibration`): share of the metric, lasso penalty of the code as a
+        share of the rows, whether the classifier was pulled toward the code, ridge strength
     code_size, gap : labels in its code, and the duality gap of the code (0 without one)
     """
 
@@ -46,6 +47,7 @@ class LabelReport:
     n_yes: int
     share: float
     lam: float | None
+    anchored: bool
     beta: float
     code_size: int = 0
     gap: float = 0.0
@@ -57,12 +59,16 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     lam : "auto", None or float
-        The lasso penalty of step 1, as a share of the annotated rows (0/1 coding). None learns without an anchor.
+        The lasso penalty of step 1, as a share of the annotated rows (0/1 coding). "auto" is 0.003, with the classifier
+        pulled toward the code only where that helps. None learns without a code.
     metric : "auto", None or float in (0, 1)
         The share of the past classifiers' covariance in the prior of a new one. None is the paper's method.
     beta : "auto" or float
         The ridge strength: of the past labels, and of the pull of a new label toward its anchor. "auto" chooses it for
         the past labels by generalised cross-validation, for new ones as below.
+    dictionary : "all", "fit" or int
+        Which labels may enter a code: all that are known at that time, those of `fit`, or so many of them, chosen by
+        clustering (`structure.dictionary`): the cost of a new label then does not depend on how many there are.
     fit_intercept : bool
         False is the form the paper writes: -1/+1 answers, no intercept, nothing centred.
     threshold : "f1" or float
@@ -99,6 +105,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         lam: float | str | None = "auto",
         metric: float | str | None = "auto",
         beta: float | str = "auto",
+        dictionary: int | str = "all",
         fit_intercept: bool = True,
         threshold: float | str = "f1",
         random_state: int = 0,
@@ -106,6 +113,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self.lam = lam
         self.metric = metric
         self.beta = beta
+        self.dictionary = dictionary
         self.fit_intercept = fit_intercept
         self.threshold = threshold
         self.random_state = random_state
@@ -136,9 +144,13 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         leverages = ridge.leverages(rows)
         unseen = unseen_scores(np.asarray(matrix[rows] @ weights) + intercept, targets[rows], leverages)
         self.beta_ = beta
+        self._strength = beta / mean_square_length(matrix, ridge.mean)
         self._ridge: PreparedRidge | None = ridge
         self._memory: FitMemory | None = FitMemory(matrix, labels, unseen, rows, leverages, self.random_state)
-        self._answers: LabelAnswers | None = LabelAnswers.of(labels)
+        atoms = self._atoms(labels)
+        self._answers: LabelAnswers | None = LabelAnswers(
+            atoms, labels if len(atoms) == len(names) else labels[:, atoms]
+        )
         self._start(names, weights, intercept)
         truth = labels[rows].toarray().astype(np.float64)
         self._thresholds: FloatArray = self._choose_thresholds(unseen, truth)
@@ -147,7 +159,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self._slope, self._offset = fit_sigmoids(unseen, truth)
         counts = np.asarray(labels.sum(axis=0)).ravel()
         self.reports_ = tuple(
-            LabelReport(name, matrix.shape[0], int(count), 0.0, None, beta)
+            LabelReport(name, matrix.shape[0], int(count), 0.0, None, False, beta)
             for name, count in zip(names, counts, strict=True)
         )
         return self
@@ -177,10 +189,11 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         model.n_features_in_ = int(weights.shape[0])
         model._classes_1d = None
         model._ridge = model._memory = model._answers = None
+        model._strength = np.nan
         model._start(check_label_names(names, offsets.size), weights, offsets)
         model._thresholds = np.zeros(offsets.size)
         model._slope, model._offset = np.ones(offsets.size), np.zeros(offsets.size)
-        model.reports_ = tuple(LabelReport(name, 0, 0, 0.0, None, np.nan) for name in model.label_names_)
+        model.reports_ = tuple(LabelReport(name, 0, 0, 0.0, None, False, np.nan) for name in model.label_names_)
         return model
 
     @classmethod
@@ -272,11 +285,24 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     def neighbours(self, label: str, k: int = 5) -> list[tuple[str, float]]:
         """The k labels with the largest weights (by size) in the code of a label, with sign; [] if it has none."""
         check_is_fitted(self)
-        if label not in self.label_names_:
+        if label not in self._numbers:
             raise NotFoundError(f"no label is called {label!r}; label_names_ lists all {len(self.label_names_)}")
-        column = self.structure_[:, [self.label_names_.index(label)]].tocoo()
-        order = np.argsort(-np.abs(column.data), kind="stable")[:k]
-        return [(self.label_names_[int(column.row[i])], float(column.data[i])) for i in order]
+        number = self._numbers[label] - self._n_fitted
+        for codes in self._codes if number >= 0 else ():
+            if number < codes.shape[1]:
+                span = slice(codes.indptr[number], codes.indptr[number + 1])
+                labels, values = codes.indices[span], codes.data[span]
+                order = np.argsort(-np.abs(values), kind="stable")[:k]
+                return [(self.label_names_[int(labels[i])], float(values[i])) for i in order]
+            number -= codes.shape[1]
+        return []
+
+    @property
+    def structure_(self) -> CSC:
+        n_labels = len(self.label_names_)
+        older: CSC = sparse.csc_array((n_labels, self._n_fitted))
+        columns = [sparse.csc_array((c.data, c.indices, c.indptr), shape=(n_labels, c.shape[1])) for c in self._codes]
+        return sparse.csc_array(sparse.hstack((older, *columns), format="csc"))
 
     @property
     def coef_(self) -> FloatArray:
@@ -336,12 +362,21 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         beta = choose_beta(factor, factor.project(targets), energy)
         return beta, make_ridge(matrix, beta, centre=self.fit_intercept, gram=factor.gram)
 
+    def _atoms(self, labels: CSR) -> IntArray:
+        everyone = np.arange(labels.shape[1])
+        if isinstance(self.dictionary, str) or self.dictionary >= labels.shape[1]:
+            return everyone
+        with one_thread():
+            return np.sort(choose_dictionary(labels, int(self.dictionary), random_state=self.random_state))
+
     def _start(self, names: tuple[str, ...], weights: FloatArray, intercept: FloatArray) -> None:
         self._classifiers = ClassifierBlocks(int(weights.shape[0])).appended(weights, intercept)
         self._n_fitted = len(names)
         self._basis: FloatArray | None = None
+        self._scored = np.empty(0, dtype=np.intp)  # labels that may enter a code by their scores only
+        self._codes: tuple[CSC, ...] = ()
+        self._numbers = {name: number for number, name in enumerate(names)}
         self.label_names_: tuple[str, ...] = names
-        self.structure_ = sparse.csc_array((len(names), len(names)))
 
     # -- an arrival -------------------------------------------------------------------------------------------------
 
@@ -360,7 +395,10 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             basis = self._metric_basis() if recipe.share else None
             ridge = make_ridge(X, beta, basis=basis, share=recipe.share, centre=self.fit_intercept)
         past = None if recipe.lam is None else self._past(X, rows, same)
-        arrival = learn_arrival(X, ridge, answers, past, recipe.lam, centre=self.fit_intercept, with_loo=not everything)
+        arrival = learn_arrival(
+            X, ridge, answers, past, recipe.lam,
+            anchored=recipe.anchored, centre=self.fit_intercept, with_loo=not everything,
+        )  # fmt: skip
         return arrival, recipe, ridge.beta
 
     def _recipe(self, n_rows: int, everything: bool) -> Recipe:
@@ -375,10 +413,13 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         if trials:
             chosen = choose_recipe(trials, anchors=self.lam is not None, metrics=self.metric is not None)
         else:
-            chosen = Recipe(0.0, LAM, np.nan)
-        lam = chosen.lam if self.lam == "auto" else self.lam
+            chosen = Recipe(0.0, LAM, True, self._strength)
+        if self.lam == "auto":
+            lam, anchored = chosen.lam, chosen.anchored
+        else:
+            lam, anchored = (None, False) if self.lam is None else (float(self.lam), True)
         share = chosen.share if self.metric == "auto" else float(self.metric or 0.0)
-        return Recipe(0.0 if everything else share, None if lam is None else float(lam), chosen.strength)
+        return Recipe(0.0 if everything else share, lam, anchored, chosen.strength)
 
     def _arrival_beta(self, X: Any, answers: FloatArray, recipe: Recipe) -> float:
         if self.beta != "auto":
@@ -400,65 +441,77 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         """Who may enter a code on these rows: labels answered there, by their answers; the others, by their scores."""
         n_labels, weights = len(self.label_names_), self._classifiers.weights
         if not same or self._answers is None:
-            return PastAnswers(n_labels, np.arange(n_labels), self._classifiers.scores(X), weights)
-        answered = np.flatnonzero(self._answers.everywhere)
-        partly = np.flatnonzero(~self._answers.everywhere)
-        if rows is None and not partly.size and self.fit_intercept:
-            return PastAnswers(n_labels, answered, self._answers.columns, weights, self._answers.gram)
-        columns = self._answers.columns if rows is None else sparse.csr_array(self._answers.columns)[rows]
-        if self.fit_intercept:
-            answered = answered[np.asarray(columns.sum(axis=0)).ravel()[answered] > 0]
-        responses: Any = columns[:, answered]
-        if partly.size or not self.fit_intercept:
-            scores = np.concatenate([block for _, block in self._classifiers.column_blocks(X)], axis=1)[:, partly]
-            responses = np.hstack((self._coded(responses), scores))
-        return PastAnswers(n_labels, np.concatenate((answered, partly)), responses, weights)
+            allowed = self._allowed()
+            return PastAnswers(n_labels, allowed, self._classifiers.scores(X, allowed), weights)
+        answers, numbers = self._answers, self._answers.labels
+        if rows is None and not self._scored.size and self.fit_intercept:
+            return PastAnswers(n_labels, numbers, answers.by_rows, weights, answers.gram)
+        responses: Any = answers.by_rows if rows is None else answers.by_rows[rows]
+        if self.fit_intercept:  # a label that does not occur on these rows cannot enter
+            present = np.flatnonzero(np.bincount(responses.indices, minlength=len(numbers)))
+            numbers, responses = numbers[present], responses[:, present]
+        if self._scored.size or not self.fit_intercept:
+            responses = np.hstack((self._coded(responses), self._classifiers.scores(X, self._scored)))
+            numbers = np.concatenate((numbers, self._scored))
+        return PastAnswers(n_labels, numbers, responses, weights)
+
+    def _allowed(self) -> IntArray:
+        """The labels that may enter a code where there are no answers, only scores."""
+        if self._answers is None:
+            return np.arange(len(self.label_names_) if self.dictionary == "all" else self._n_fitted)
+        return np.concatenate((self._answers.labels, self._scored))
 
     def _commit(self, parts: Any, names: tuple[str, ...], asked: AskedRows, same: bool) -> None:
         """Put the parts in the order of the names and swap everything in at once."""
         n_past, n_new = len(self.label_names_), len(names)
         weights, intercept = np.empty((self.n_features_in_, n_new)), np.empty(n_new)
-        codes = sparse.lil_array((n_past, n_new))
         thresholds, slope, offset = np.empty(n_new), np.empty(n_new), np.empty(n_new)
-        reports: list[LabelReport | None] = [None] * n_new
+        reports: list[Any] = [None] * n_new
+        codes = []
         for columns, arrival, recipe, beta, answers in parts:
             weights[:, columns], intercept[columns] = arrival.weights, arrival.intercept
             scores, truth = self._judging_scores(arrival, answers)
             thresholds[columns] = self._choose_thresholds(scores, truth)
             slope[columns], offset[columns] = fit_sigmoids(scores, truth)
+            codes.append(arrival.codes)
             sizes = np.diff(arrival.codes.indptr)
-            for position, column in enumerate(columns):
-                span = slice(arrival.codes.indptr[position], arrival.codes.indptr[position + 1])
-                codes[arrival.codes.indices[span], column] = arrival.codes.data[span]
-                gap = arrival.reports[position].violation if arrival.reports else 0.0
+            gaps = [report.violation for report in arrival.reports] or [0.0] * len(columns)
+            counts = answers.sum(axis=0)
+            for j, column in enumerate(columns):
                 reports[column] = LabelReport(
-                    names[column], len(answers), int(answers[:, position].sum()), recipe.share, recipe.lam, beta,
-                    int(sizes[position]), float(gap),
-                )  # fmt: skip
-        structure = sparse.block_array(
-            [
-                [self.structure_, sparse.csc_array(codes)],
-                [sparse.csc_array((n_new, n_past)), sparse.csc_array((n_new, n_new))],
-            ],
-            format="csc",
-        )
-        everywhere = same and asked.everything
-        answers_now = (
-            None if self._answers is None else self._answers.appended(asked.labels if everywhere else None, n_new)
-        )
-        classifiers = self._classifiers.appended(weights, intercept)
+                    names[column],
+                    len(answers),
+                    int(counts[j]),
+                    recipe.share,
+                    recipe.lam,
+                    recipe.anchored,
+                    beta,
+                    int(sizes[j]),
+                    gaps[j],
+                )
+        order = np.argsort(np.concatenate([columns for columns, *_ in parts]))
+        joined = codes[0] if len(codes) == 1 else sparse.csc_array(sparse.hstack(codes, format="csc")[:, order])
+        answers_now, scored = self._answers, self._scored
+        if self.dictionary == "all" and answers_now is not None:
+            if same and asked.everything:
+                answers_now = answers_now.appended(n_past, asked.labels)
+            else:
+                scored = np.concatenate((scored, np.arange(n_past, n_past + n_new)))
+        names_now = (*self.label_names_, *names)
         state = {
-            "_classifiers": classifiers,
+            "_classifiers": self._classifiers.appended(weights, intercept),
             "_answers": answers_now,
-            "structure_": sparse.csc_array(structure),
+            "_scored": scored,
+            "_codes": (*self._codes, joined),
+            "_numbers": {**self._numbers, **{name: n_past + j for j, name in enumerate(names)}},
             "_thresholds": np.append(self._thresholds, thresholds),
             "_slope": np.append(self._slope, slope),
             "_offset": np.append(self._offset, offset),
             "reports_": (*self.reports_, *reports),
-            "label_names_": (*self.label_names_, *names),
+            "label_names_": names_now,
+            "classes_": np.array(names_now, dtype=object),
         }
-        self.__dict__.update(state)
-        self.classes_ = np.array(self.label_names_, dtype=object)
+        self.__dict__.update(state)  # one step: an interruption leaves the old model or the new one
 
     def _judging_scores(self, arrival: Arrival, answers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Leave-one-out scores of the arrival, and the answers there; with all rows of `fit`, of its judged rows."""
@@ -498,15 +551,17 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         if label_names is None:
             label_names = default_label_names(n_new, first=len(self.label_names_))
         names = check_label_names(label_names, n_new)
-        taken = set(names) & set(self.label_names_)
-        if taken:
-            raise ConflictError(f"label name {min(taken)!r} is taken; choose another name")
+        for name in names:
+            if name in self._numbers:
+                raise ConflictError(f"label name {name!r} is taken; choose another name")
         return names
 
     def _check_parameters(self) -> None:
         _check_parameter(self.lam, "lam", none=True)
         _check_parameter(self.metric, "metric", none=True, below=1.0)
         _check_parameter(self.beta, "beta")
+        if self.dictionary not in ("all", "fit") and (isinstance(self.dictionary, str) or int(self.dictionary) < 1):
+            raise DataError(f'dictionary is {self.dictionary!r}; it must be "all", "fit" or a number of labels')
         if self.threshold != "f1" and (isinstance(self.threshold, str) or not np.isfinite(self.threshold)):
             raise DataError(f'threshold is {self.threshold!r}; it must be "f1" or a number')
 

@@ -1,0 +1,40 @@
+"""Every growing model of the project through the suite of promises."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from streamlabel import StreamingLabelClassifier
+from streamlabel.models.arrival_checks import LABEL_ARRIVAL_CHECKS, check_label_arrival_old_scores_bit_identical
+
+MODELS = {
+    "default": {},
+    "own ridge": {"lam": None, "metric": None},
+    "paper": {"metric": None, "lam": 0.003},
+    "anchor and metric": {"lam": 0.003, "metric": 0.3, "beta": 1.0},
+    "dictionary": {"dictionary": 6, "lam": 0.003},
+    "signed": {"fit_intercept": False, "lam": 0.003, "metric": None},
+}
+
+
+@pytest.mark.parametrize("check", LABEL_ARRIVAL_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+def test_promises(check, options):
+    check(functools.partial(StreamingLabelClassifier, **options))
+
+
+def test_the_suite_bites():
+    class Forgetful(StreamingLabelClassifier):
+        """Nudges an old classifier when a label arrives."""
+
+        def decision_function(self, X):
+            scores = super().decision_function(X)
+            scores[:, 0] = np.nextafter(scores[:, 0], np.inf) if scores.shape[1] > 12 else scores[:, 0]
+            return scores
+
+    with pytest.raises(AssertionError, match="scores of old labels changed"):
+        check_label_arrival_old_scores_bit_identical(Forgetful)
+    assert len(LABEL_ARRIVAL_CHECKS) == 10
