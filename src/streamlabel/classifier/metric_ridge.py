@@ -30,7 +30,7 @@ class PreparedRidge(Protocol):
     mean: FloatArray
     beta: float
 
-    def solve(self, targets: FloatArray) -> FloatArray:
+    def solve(self, targets: CSR | FloatArray) -> FloatArray:
         """Weights (d, k) for targets (n_rows, k); constants in a target do not matter when the rows are centred."""
         ...
 
@@ -98,8 +98,8 @@ class RowRidge:
         kernel.flat[:: self.n_rows + 1] += beta
         self._factor = linalg.cho_factor(kernel, lower=True, overwrite_a=True, check_finite=False)
 
-    def solve(self, targets: FloatArray) -> FloatArray:
-        duals = self._duals(targets)
+    def solve(self, targets: CSR | FloatArray) -> FloatArray:
+        duals = self._duals(dense(targets))
         weights = np.asarray(self._X.T @ duals)
         if self._share:
             weights *= 1.0 - self._share
@@ -144,6 +144,7 @@ class FeatureRidge:
             gram = dense(X.T @ X)
             gram -= self.n_rows * np.outer(self.mean, self.mean)
         self._root: FloatArray | None = None
+        self._inverse: FloatArray | None = None  # made when a single target is first solved
         if basis is not None and share:
             scale = gram.trace() / max(float(np.vdot(basis, gram @ basis)), np.finfo(np.float64).tiny)
             prior = (share * scale) * (basis @ basis.T)
@@ -153,11 +154,20 @@ class FeatureRidge:
         gram.flat[:: n_features + 1] += beta
         self._factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
 
-    def solve(self, targets: FloatArray) -> FloatArray:
-        right = np.asarray(self._X.T @ targets) - np.outer(self.mean, targets.sum(axis=0))
+    def solve(self, targets: CSR | FloatArray) -> FloatArray:
+        right = dense(self._X.T @ targets)
+        right -= np.outer(self.mean, np.asarray(targets.sum(axis=0)).ravel())
         if self._root is None:
+            if right.shape[1] == 1:
+                return self._solve_one(right[:, 0])[:, None]
             return linalg.cho_solve(self._factor, right, overwrite_b=True, check_finite=False)
         return self._root @ linalg.cho_solve(self._factor, self._root.T @ right, overwrite_b=True, check_finite=False)
+
+    def _solve_one(self, right: FloatArray) -> FloatArray:
+        """One right-hand side reads half of the inverse once, where two triangular solves read the factor twice."""
+        if self._inverse is None:
+            self._inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
+        return np.asarray(linalg.blas.dsymv(1.0, self._inverse, right, lower=1))
 
     def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
         residual = targets - np.asarray(self._X @ weights)

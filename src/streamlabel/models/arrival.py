@@ -25,7 +25,8 @@ class PastAnswers:
     labels : (p,), their numbers among all m labels of the model
     responses : (q, p), 0/1 answers (sparse) or scores where nobody answered
     weights : gives the classifiers (d, len(labels)) of some labels
-    gram : the Gram (p, p) of the responses, where it is known already
+    gram, correlations : the Gram (p, p) of the responses and their products (p, k) with the new labels, where these are
+        known already
     """
 
     n_labels: int
@@ -33,6 +34,7 @@ class PastAnswers:
     responses: CSR | CSC | FloatArray
     weights: Callable[[IntArray], FloatArray]
     gram: FloatArray | None = None
+    correlations: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,7 @@ def learn_arrival(
 def _codes(past: PastAnswers, answers: FloatArray, lam: float, centre: bool) -> tuple[CSC, tuple[SolveReport, ...]]:
     cross = centred_cross if centre else _plain_cross
     gram = cross(past.responses, past.responses) if past.gram is None else past.gram
-    correlations = cross(past.responses, answers)
+    correlations = cross(past.responses, answers) if past.correlations is None else past.correlations
     energies = np.square(answers - answers.mean(axis=0) if centre else answers).sum(axis=0)
     found = represent(gram, correlations, energies, lam)
     rows = past.labels[found.codes.indices]

@@ -51,12 +51,11 @@ def check_label_arrival_old_scores_bit_identical(make: Make) -> None:
     X, Y, X_test = _data()
     for form in (np.asarray, sparse.csr_array):
         model = _fitted(make, form(X), Y)
-        for step, options in enumerate(
-            ({}, {"annotated": np.arange(0, 160, 2)}, {"annotated": np.arange(160) % 3 > 0})
-        ):
+        asked: tuple[Any, ...] = (None, np.arange(0, 160, 2), np.arange(160) % 3 > 0)
+        for step, annotated in enumerate(asked):
             before = model.decision_function(form(X_test))
             first = N_PAST + 2 * step
-            model.add_labels(form(X), Y[:, first : first + 2], _names(first, 2), **options)
+            model.add_labels(form(X), Y[:, first : first + 2], _names(first, 2), annotated=annotated)
             after = model.decision_function(form(X_test))
             assert np.array_equal(before, after[:, :first]), "the scores of old labels changed"
             assert after.shape[1] == first + 2

@@ -14,31 +14,65 @@ __all__ = ["FitMemory", "LabelAnswers"]
 _MOST_JUDGED = 1000
 
 
+class _GrowingGram:
+    """A square matrix in a buffer with room to grow; the models that share it each know how much of it is theirs."""
+
+    def __init__(self, gram: FloatArray) -> None:
+        self.used = len(gram)
+        self.buffer = gram
+
+    def appended(self, mine: int, side: FloatArray, corner: FloatArray) -> _GrowingGram:
+        """My part, then new rows and columns: in place where nobody has written behind my part, else in a copy."""
+        size = mine + len(corner)
+        grown = self
+        if self.used != mine or size > len(self.buffer):
+            room = np.empty((max(size, mine + mine // 4 + 16),) * 2)
+            room[:mine, :mine] = self.buffer[:mine, :mine]
+            grown = _GrowingGram(room)
+        grown.buffer[:mine, mine:size], grown.buffer[mine:size, :mine] = side, side.T
+        grown.buffer[mine:size, mine:size] = corner
+        grown.used = size
+        return grown
+
+
 class LabelAnswers:
     """The answers, on the n rows of `fit`, of the labels that may enter a code. Immutable but for what it keeps ready.
 
     labels : (p,), their numbers among all labels of the model
-    by_rows : csr_array (n, p) of 0/1
+    by_rows : csr_array (n, p) of ones
     """
 
-    def __init__(self, labels: IntArray, by_rows: CSR, gram: FloatArray | None = None) -> None:
+    def __init__(self, labels: IntArray, by_rows: CSR, gram: _GrowingGram | None = None) -> None:
         self.labels = labels
         self.by_rows = by_rows
+        self._counts = np.bincount(by_rows.indices, minlength=len(labels)).astype(np.float64)
         self._gram = gram
 
     @property
     def gram(self) -> FloatArray:
         """Centred Gram (p, p); made when first asked for, then grown."""
         if self._gram is None:
-            self._gram = centred_cross(self.by_rows, self.by_rows)
-        return self._gram
+            self._gram = _GrowingGram(centred_cross(self.by_rows, self.by_rows))
+        return self._gram.buffer[: len(self.labels), : len(self.labels)]
 
-    def appended(self, first: int, labels: CSR) -> LabelAnswers:
-        """These labels, then new ones numbered from ``first``, answered on every row."""
+    def cross(self, labels: CSR) -> FloatArray:
+        """Centred products (p, k) with new labels (n, k): what their positive examples cost."""
+        n_rows, n_new = labels.shape
+        result = np.empty((len(self.labels), n_new))
+        columns = labels.tocsc()
+        for j in range(n_new):
+            rows = columns.indices[columns.indptr[j] : columns.indptr[j + 1]]
+            spans = [self.by_rows.indices[self.by_rows.indptr[i] : self.by_rows.indptr[i + 1]] for i in rows]
+            found = np.bincount(np.concatenate(spans), minlength=len(self.labels)) if spans else 0
+            result[:, j] = found - self._counts * (len(rows) / n_rows)
+        return result
+
+    def appended(self, first: int, labels: CSR, side: FloatArray | None = None) -> LabelAnswers:
+        """These labels, then new ones numbered from ``first``, answered on every row; ``side`` is `cross` of them."""
         gram = self._gram
         if gram is not None:
-            corner, side = centred_cross(labels, labels), centred_cross(self.by_rows, labels)
-            gram = np.block([[gram, side], [side.T, corner]])
+            corner = centred_cross(labels, labels)
+            gram = gram.appended(len(self.labels), self.cross(labels) if side is None else side, corner)
         by_rows = sparse.csr_array(sparse.hstack((self.by_rows, labels), format="csr"))
         numbers = np.concatenate((self.labels, np.arange(first, first + labels.shape[1])))
         return LabelAnswers(numbers, by_rows, gram)
@@ -61,6 +95,7 @@ class FitMemory:
         seed: int,
     ) -> None:
         self.X = X
+        self.judged_X = X[judged_rows]
         self.judged_rows = judged_rows
         self.leverages = leverages
         self.leave_one_out = leave_one_out
@@ -81,7 +116,7 @@ class FitMemory:
         left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
         budget = min(budget_class(n_rows), len(left))
         if budget not in self._trials:
-            judged = Judged(self.X[self.judged_rows], self._labels[self.judged_rows], self.leave_one_out)
+            judged = Judged(self.judged_X, self._labels[self.judged_rows], self.leave_one_out)
             found = []
             for number in range(_n_trials(budget)):
                 rng = np.random.default_rng((self._seed, budget, number))

@@ -26,11 +26,13 @@ from streamlabel.models.decisions import best_f1_thresholds, fit_sigmoids, sigmo
 from streamlabel.models.memory import FitMemory, LabelAnswers
 from streamlabel.models.state import ClassifierBlocks
 from streamlabel.results import CSC, CSR, FloatArray, IntArray
-from streamlabel.stats.factors import dense, make_factor
+from streamlabel.stats.factors import RidgeFactor, dense, make_factor
 from streamlabel.stats.threads import one_thread
 from streamlabel.structure.dictionary import choose_dictionary
 
 __all__ = ["LabelReport", "StreamingLabelClassifier"]
+
+MOST_TUNED = 512  # labels by which the strength of the past is chosen
 
 
 @dataclass(frozen=True)
@@ -135,14 +137,17 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         matrix = self._features(X, reset=True)
         labels, names = self._past_labels(y, matrix.shape[0], label_names)
-        targets = self._coded(labels)
-        beta, ridge = self._fit_ridge(matrix, labels, targets)
-        weights = ridge.solve(targets)
-        rates = targets.mean(axis=0) if self.fit_intercept else np.zeros(len(names))
-        intercept = rates - ridge.mean @ weights
+        beta, ridge = self._fit_ridge(matrix, labels)
+        counts = np.asarray(labels.sum(axis=0), dtype=np.float64).ravel()
+        weights = ridge.solve(labels.astype(np.float64))
+        if self.fit_intercept:
+            intercept = counts / matrix.shape[0] - ridge.mean @ weights
+        else:  # targets 2B - 1: the solve is linear
+            weights = 2.0 * weights - ridge.solve(np.ones((matrix.shape[0], 1)))
+            intercept = np.zeros(len(names))
         rows = FitMemory.sample(matrix.shape[0], self.random_state)
         leverages = ridge.leverages(rows)
-        unseen = unseen_scores(np.asarray(matrix[rows] @ weights) + intercept, targets[rows], leverages)
+        unseen = unseen_scores(np.asarray(matrix[rows] @ weights) + intercept, self._coded(labels[rows]), leverages)
         self.beta_ = beta
         self._strength = beta / mean_square_length(matrix, ridge.mean)
         self._ridge: PreparedRidge | None = ridge
@@ -157,7 +162,6 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self._slope: FloatArray
         self._offset: FloatArray
         self._slope, self._offset = fit_sigmoids(unseen, truth)
-        counts = np.asarray(labels.sum(axis=0)).ravel()
         self.reports_ = tuple(
             LabelReport(name, matrix.shape[0], int(count), 0.0, None, False, beta)
             for name, count in zip(names, counts, strict=True)
@@ -237,16 +241,16 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         if self._classes_1d is not None:
             raise DataError("the model was fitted on a vector of classes; fit it on a 0/1 label matrix to add labels")
         self._check_parameters()
-        matrix = self._features(X, reset=False)
+        same = self._memory is not None and _same(X, self._memory.X)
+        matrix = self._memory.X if same and self._memory is not None else self._features(X, reset=False)
+        same = same or (self._memory is not None and _same(matrix, self._memory.X))
         asked = rows_asked(matrix.shape[0], Y_new, annotated)
         names = self._new_names(label_names, asked.n_labels)
         check_both_answers(asked, names)
-        same = self._memory is not None and _same(matrix, self._memory.X)
-        parts: list[tuple[IntArray, Arrival, Recipe, float, FloatArray]] = []
+        parts: list[tuple[IntArray, Arrival, Recipe, float, FloatArray, FloatArray | None]] = []
         with one_thread():
             for columns, rows, answers in group_by_rows(asked):
-                arrival, recipe, beta = self._learn(matrix, rows, self._coded(answers), same)
-                parts.append((columns, arrival, recipe, beta, answers.toarray()))
+                parts.append((columns, *self._learn(matrix, rows, answers, same)))
             self._commit(parts, names, asked, same)
         return self
 
@@ -353,14 +357,23 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             self.classes_ = np.array(checked, dtype=object)
         return labels, checked
 
-    def _fit_ridge(self, matrix: Any, labels: CSR, targets: FloatArray) -> tuple[float, PreparedRidge]:
+    def _fit_ridge(self, matrix: Any, labels: CSR) -> tuple[float, PreparedRidge]:
+        """The ridge of all rows, at the given strength or the one with the least generalised error on (a sample of) the
+        labels."""
         if self.beta != "auto":
             beta = float(self.beta)
             return beta, make_ridge(matrix, beta, centre=self.fit_intercept)
+        n_labels = int(labels.shape[1])
+        if n_labels > MOST_TUNED:
+            chosen = np.random.default_rng(self.random_state).permutation(n_labels)[:MOST_TUNED]
+            labels = labels[:, np.sort(chosen)]
         factor = make_factor(matrix, centre=self.fit_intercept)
-        energy = np.square(targets - targets.mean(axis=0) if self.fit_intercept else targets).sum(axis=0)
-        beta = choose_beta(factor, factor.project(targets), energy)
+        beta = self._best_beta(factor, self._coded(labels))
         return beta, make_ridge(matrix, beta, centre=self.fit_intercept, gram=factor.gram)
+
+    def _best_beta(self, factor: RidgeFactor, targets: FloatArray) -> float:
+        energy = np.square(targets - targets.mean(axis=0) if self.fit_intercept else targets).sum(axis=0)
+        return choose_beta(factor, factor.project(targets), energy)
 
     def _atoms(self, labels: CSR) -> IntArray:
         everyone = np.arange(labels.shape[1])
@@ -381,9 +394,13 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     # -- an arrival -------------------------------------------------------------------------------------------------
 
     def _learn(
-        self, matrix: Any, rows: IntArray | None, answers: FloatArray, same: bool
-    ) -> tuple[Arrival, Recipe, float]:
-        """``rows`` None: all rows of ``matrix`` were asked; ``same``: they are the rows of `fit`."""
+        self, matrix: Any, rows: IntArray | None, labels: CSR, same: bool
+    ) -> tuple[Arrival, Recipe, float, FloatArray, FloatArray | None]:
+        """``rows`` None: all rows of ``matrix`` were asked; ``same``: they are the rows of `fit`.
+
+        Gives the arrival, how it was learned, the 0/1 answers, and their products with the past where these were made.
+        """
+        answers = self._coded(labels)
         X = matrix if rows is None else matrix[rows]
         everything = same and rows is None
         recipe = self._recipe(X.shape[0], everything)
@@ -394,12 +411,13 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             beta = self._arrival_beta(X, answers, recipe)
             basis = self._metric_basis() if recipe.share else None
             ridge = make_ridge(X, beta, basis=basis, share=recipe.share, centre=self.fit_intercept)
-        past = None if recipe.lam is None else self._past(X, rows, same)
+        past = None if recipe.lam is None else self._past(X, rows, same, labels)
         arrival = learn_arrival(
             X, ridge, answers, past, recipe.lam,
             anchored=recipe.anchored, centre=self.fit_intercept, with_loo=not everything,
         )  # fmt: skip
-        return arrival, recipe, ridge.beta
+        truth = answers if self.fit_intercept else 0.5 * (answers + 1.0)
+        return arrival, recipe, ridge.beta, truth, None if past is None else past.correlations
 
     def _recipe(self, n_rows: int, everything: bool) -> Recipe:
         trials: list[Trial] = []
@@ -427,9 +445,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         mean = np.asarray(X.mean(axis=0)) if self.fit_intercept else np.zeros(X.shape[1])
         if np.isfinite(recipe.strength):
             return recipe.strength * mean_square_length(X, mean)
-        factor = make_factor(X, centre=self.fit_intercept)
-        energy = np.square(answers - answers.mean(axis=0) if self.fit_intercept else answers).sum(axis=0)
-        return choose_beta(factor, factor.project(answers), energy)
+        return self._best_beta(make_factor(X, centre=self.fit_intercept), answers)
 
     def _metric_basis(self) -> FloatArray:
         """The directions of the labels of `fit`; fixed, so that the order of arrivals does not matter."""
@@ -437,7 +453,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             self._basis = sketch(self._classifiers.weights(np.arange(self._n_fitted)))
         return self._basis
 
-    def _past(self, X: Any, rows: IntArray | None, same: bool) -> PastAnswers:
+    def _past(self, X: Any, rows: IntArray | None, same: bool, labels: CSR) -> PastAnswers:
         """Who may enter a code on these rows: labels answered there, by their answers; the others, by their scores."""
         n_labels, weights = len(self.label_names_), self._classifiers.weights
         if not same or self._answers is None:
@@ -445,7 +461,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             return PastAnswers(n_labels, allowed, self._classifiers.scores(X, allowed), weights)
         answers, numbers = self._answers, self._answers.labels
         if rows is None and not self._scored.size and self.fit_intercept:
-            return PastAnswers(n_labels, numbers, answers.by_rows, weights, answers.gram)
+            return PastAnswers(n_labels, numbers, answers.by_rows, weights, answers.gram, answers.cross(labels))
         responses: Any = answers.by_rows if rows is None else answers.by_rows[rows]
         if self.fit_intercept:  # a label that does not occur on these rows cannot enter
             present = np.flatnonzero(np.bincount(responses.indices, minlength=len(numbers)))
@@ -468,7 +484,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         thresholds, slope, offset = np.empty(n_new), np.empty(n_new), np.empty(n_new)
         reports: list[Any] = [None] * n_new
         codes = []
-        for columns, arrival, recipe, beta, answers in parts:
+        for columns, arrival, recipe, beta, answers, _ in parts:
             weights[:, columns], intercept[columns] = arrival.weights, arrival.intercept
             scores, truth = self._judging_scores(arrival, answers)
             thresholds[columns] = self._choose_thresholds(scores, truth)
@@ -494,7 +510,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         answers_now, scored = self._answers, self._scored
         if self.dictionary == "all" and answers_now is not None:
             if same and asked.everything:
-                answers_now = answers_now.appended(n_past, asked.labels)
+                answers_now = answers_now.appended(n_past, asked.labels, parts[0][-1])
             else:
                 scored = np.concatenate((scored, np.arange(n_past, n_past + n_new)))
         names_now = (*self.label_names_, *names)
@@ -519,7 +535,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             return arrival.loo_scores, answers
         assert self._memory is not None
         rows = self._memory.judged_rows
-        scores = np.asarray(self._memory.X[rows] @ arrival.weights) + arrival.intercept
+        scores = np.asarray(self._memory.judged_X @ arrival.weights) + arrival.intercept
         targets = answers[rows] if self.fit_intercept else 2.0 * answers[rows] - 1.0
         return unseen_scores(scores, targets, self._memory.leverages), answers[rows]
 
@@ -593,11 +609,11 @@ def _classes_in_a_column(y: Any) -> bool:
 
 
 def _same(A: Any, B: Any) -> bool:
-    """Equal to the last bit, in the same form."""
+    """Equal to the last bit. A may be anything; B is what `fit` kept."""
     if A is B:
         return True
-    if type(A) is not type(B) or A.shape != B.shape:
+    if isinstance(B, np.ndarray):
+        return isinstance(A, np.ndarray) and A.dtype == B.dtype and np.array_equal(A, B)
+    if getattr(A, "format", "") != "csr" or A.shape != B.shape or A.nnz != B.nnz or A.dtype != B.dtype:
         return False
-    if isinstance(A, np.ndarray):
-        return np.array_equal(A, B)
-    return A.nnz == B.nnz and all(np.array_equal(getattr(A, p), getattr(B, p)) for p in ("indptr", "indices", "data"))
+    return all(np.array_equal(getattr(A, part), getattr(B, part)) for part in ("indptr", "indices", "data"))
