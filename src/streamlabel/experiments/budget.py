@@ -4,35 +4,51 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from streamlabel.data.label_stream import random_stream
+from streamlabel.exceptions import DataError
 from streamlabel.metrics.summary import evaluate
 from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import Dataset
+from streamlabel.results import CSR, Dataset, FloatArray, IntArray
+from streamlabel.stats.threads import one_thread
 
-__all__ = ["BUDGETS", "METHODS", "BudgetRecord", "run_budget"]
+__all__ = ["BUDGETS", "DEFAULT", "KEY", "MEASURES", "METHODS", "OWN_RIDGE", "BudgetRecord", "pending", "run_budget"]
 
-BUDGETS = (20, 50, 100, 200, 500, 1000, 2000)
-METHODS: dict[str, dict[str, object]] = {
-    "with the past": {},
-    "own ridge": {"lam": None, "metric": None},
+BUDGETS: tuple[int | None, ...] = (20, 50, 100, 200, 500, 1000, 2000, None)  # None: all rows
+DEFAULT, OWN_RIDGE = "with the past", "own ridge"
+METHODS: dict[str, dict[str, Any]] = {
+    DEFAULT: {},
+    OWN_RIDGE: {"lam": None, "metric": None},
     "paper (anchor only)": {"metric": None},
 }
+MEASURES = {"p1": "P@1", "p3": "P@3", "p5": "P@5", "auc": "AUC", "average_precision": "average precision"}
+KEY = ("dataset", "method", "n_rows", "seed")
+Key: TypeAlias = tuple[str, str, int, int]  # the values of KEY
 
 
 @dataclass(frozen=True)
 class BudgetRecord:
-    """One method on one draw of rows; measures in percent over all new labels, of which ``n_learned`` were learned."""
+    """One method on one draw of rows; measures in percent, on the test rows, over all ``n_labels`` new labels.
+
+    n_rows, n_train : annotated rows, and how many there were to annotate
+    n_learned : the new labels that had a yes and a no there
+    share, anchored : how the past was used (`models.calibration.Recipe`)
+    seconds : of the arrival; the first method that needs them also pays for the trials at this budget
+    """
 
     dataset: str
     method: str
     n_rows: int
+    n_train: int
     seed: int
     n_labels: int
     n_learned: int
@@ -45,61 +61,112 @@ class BudgetRecord:
     anchored: bool
     seconds: float
 
-    def as_dict(self) -> dict[str, object]:
-        return asdict(self)
+    @property
+    def past_used(self) -> bool:
+        return self.share > 0.0 or self.anchored
+
+
+def pending(
+    name: str,
+    n_train: int,
+    budgets: Iterable[int | None],
+    seeds: Iterable[int],
+    methods: Sequence[str],
+    done: Container[Key] = (),
+) -> list[Key]:
+    """The runs of this grid that are not in ``done``, in the order in which they are run: seed, rows, method.
+
+    A budget of None, or of more than there are, means all ``n_train`` rows.
+    """
+    sizes = sorted({n_train if budget is None else min(budget, n_train) for budget in budgets})
+    keys = [(name, method, n_rows, seed) for seed in seeds for n_rows in sizes for method in methods]
+    return [key for key in keys if key not in done]
 
 
 def run_budget(
     name: str,
     train: Dataset,
     test: Dataset,
-    budgets: Iterable[int | None],
-    seeds: Iterable[int],
-    methods: Iterable[str] = ("with the past", "own ridge"),
+    budgets: Iterable[int | None] = BUDGETS,
+    seeds: Iterable[int] = range(5),
+    methods: Sequence[str] = (DEFAULT, OWN_RIDGE),
+    *,
+    done: Container[Key] = (),
     on_record: Callable[[BudgetRecord], None] = lambda record: None,
 ) -> list[BudgetRecord]:
     """Half of the labels are past, all others arrive together, annotated on the same random rows.
 
-    A budget of None means all rows. Labels without a yes (or a no) on the drawn rows cannot be learned by anybody: they
-    score the same for every row, with every method. Rows are scaled to length one.
+    The order of the labels and the rows are drawn anew with every seed; the past is fitted once a seed. What is in
+    ``done`` is left out. Labels without a yes (or a no) on the drawn rows cannot be learned by anybody: they score the
+    same for every row, with every method. Rows are scaled to length one. One BLAS thread, so that figures do not depend
+    on the number of cores.
     """
-    X, X_test = (sparse.csr_array(normalize(part.X.astype(np.float64))) for part in (train, test))
     records = []
-    for seed in seeds:
-        stream = random_stream(train.n_labels, train.n_labels // 2, random_state=seed)
-        new = stream.arriving
-        fitted = StreamingLabelClassifier(random_state=seed).fit(X, train.Y[:, stream.past])
-        for budget in budgets:
-            draw = np.random.default_rng((seed, 0 if budget is None else budget))
-            whole = budget is None or budget >= train.n_rows
-            rows = np.arange(train.n_rows) if whole else np.sort(draw.choice(train.n_rows, budget, replace=False))
-            counts = np.asarray(train.Y[rows][:, new].sum(axis=0)).ravel()
-            able = np.flatnonzero((counts > 0) & (counts < len(rows)))
-            for method in methods:
-                model = copy.copy(fitted).set_params(**METHODS[method])
-                start = time.perf_counter()
-                model.add_labels(X, train.Y[:, new[able]], annotated=None if whole else rows)
-                seconds = time.perf_counter() - start
-                scores = np.tile(counts / len(rows), (test.n_rows, 1))
-                scores[:, able] = model.decision_function(X_test)[:, len(stream.past) :]
-                found = evaluate(test.Y[:, new], scores, metrics=["P@k", "macro_auc", "macro_average_precision"])
-                report = model.reports_[-1]
-                record = BudgetRecord(
-                    dataset=name,
-                    method=method,
-                    n_rows=len(rows),
-                    seed=seed,
-                    n_labels=len(new),
-                    n_learned=len(able),
-                    p1=100.0 * found["P@1"],
-                    p3=100.0 * found["P@3"],
-                    p5=100.0 * found["P@5"],
-                    auc=100.0 * found["macro_auc"],
-                    average_precision=100.0 * found["macro_average_precision"],
-                    share=report.share,
-                    anchored=report.anchored,
-                    seconds=seconds,
-                )
-                on_record(record)
-                records.append(record)
+    keys = pending(name, train.n_rows, budgets, seeds, methods, done)
+    with one_thread():
+        for seed, runs in groupby(keys, key=itemgetter(3)):
+            past = _Past(name, train, test, seed)
+            for _, method, n_rows, _ in runs:
+                records.append(past.measure(n_rows, method))
+                on_record(records[-1])
     return records
+
+
+class _Past:
+    """The labels that one seed makes past, fitted on all rows; the others arrive."""
+
+    def __init__(self, name: str, train: Dataset, test: Dataset, seed: int) -> None:
+        self.name, self.train, self.test, self.seed = name, train, test, seed
+        self.X, self.X_test = _unit_rows(train), _unit_rows(test)
+        stream = random_stream(train.n_labels, train.n_labels // 2, random_state=seed)
+        self.new, self.n_past = stream.arriving, len(stream.past)
+        self.truth: CSR = test.Y[:, self.new]
+        counts = np.asarray(self.truth.sum(axis=0)).ravel()
+        if not self.n_past or not ((counts > 0) & (counts < test.n_rows)).any():
+            raise DataError(
+                f"seed {seed}: no new label of {name} has both answers on the {test.n_rows} test rows; "
+                "it has too few labels or rows for this experiment",
+                source=train.source or None,
+            )
+        self.model = StreamingLabelClassifier(random_state=seed).fit(self.X, train.Y[:, stream.past])
+
+    def measure(self, n_rows: int, method: str) -> BudgetRecord:
+        """Let the others arrive on ``n_rows`` rows, the same for every method, and judge them."""
+        rows = self._rows(n_rows)
+        counts = np.asarray(self.train.Y[rows][:, self.new].sum(axis=0)).ravel()
+        able = np.flatnonzero((counts > 0) & (counts < n_rows))
+        model = copy.copy(self.model).set_params(**METHODS[method])  # an arrival replaces, never writes
+        scores: FloatArray = np.tile(counts / n_rows, (self.test.n_rows, 1))
+        start = time.perf_counter()
+        if able.size:
+            model.add_labels(self.X, self.train.Y[:, self.new[able]], annotated=rows)
+        seconds = time.perf_counter() - start
+        scores[:, able] = model.decision_function(self.X_test)[:, self.n_past :]
+        found = evaluate(self.truth, scores, metrics=["P@k", "macro_auc", "macro_average_precision"])
+        report = model.reports_[-1]
+        return BudgetRecord(
+            dataset=self.name,
+            method=method,
+            n_rows=n_rows,
+            n_train=self.train.n_rows,
+            seed=self.seed,
+            n_labels=len(self.new),
+            n_learned=len(able),
+            p1=100.0 * found["P@1"],
+            p3=100.0 * found["P@3"],
+            p5=100.0 * found["P@5"],
+            auc=100.0 * found["macro_auc"],
+            average_precision=100.0 * found["macro_average_precision"],
+            share=report.share,
+            anchored=report.anchored,
+            seconds=seconds,
+        )
+
+    def _rows(self, n_rows: int) -> IntArray:
+        n_train = self.train.n_rows
+        draw = np.random.default_rng((self.seed, n_rows))
+        return np.arange(n_train) if n_rows == n_train else np.sort(draw.choice(n_train, n_rows, replace=False))
+
+
+def _unit_rows(data: Dataset) -> CSR:
+    return sparse.csr_array(normalize(data.X.astype(np.float64)))

@@ -1,0 +1,104 @@
+"""Results on disk while an experiment runs: one JSON line a record, kept through interruptions and full disks."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeVar, get_type_hints
+
+from streamlabel.exceptions import DataError, StreamlabelError
+
+__all__ = ["RecordFile", "write_whole"]
+
+
+class _Record(Protocol):
+    """A dataclass of numbers, strings and booleans."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+R = TypeVar("R", bound=_Record)
+
+
+class RecordFile(Generic[R]):
+    """A file of records of one kind, one JSON object a line, in the order in which they were finished.
+
+    What was recorded before is read when the file is opened. A last line without its end (the run was stopped while it
+    was being written) is dropped. Of two records with the same values in the ``key`` fields the later one counts.
+    """
+
+    def __init__(self, path: Path, kind: type[R], key: Sequence[str]) -> None:
+        self.path = path
+        self._kind, self._key = kind, tuple(key)
+        with _saving(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "a+b") as file:  # fails here, before anything is computed, where nothing can be written
+                file.seek(0)
+                whole, end, rest = file.read().rpartition(b"\n")
+                if rest:
+                    file.truncate(len(whole) + len(end))
+        lines = (whole + end).splitlines()
+        self._records = {self.key(record): record for record in map(self._parse, lines, range(1, len(lines) + 1))}
+
+    @property
+    def records(self) -> list[R]:
+        return list(self._records.values())
+
+    def key(self, record: R) -> tuple[Any, ...]:
+        return tuple(getattr(record, name) for name in self._key)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._records
+
+    def append(self, record: R) -> None:
+        """Add the record; it is with the operating system when this returns."""
+        line = json.dumps(dataclasses.asdict(record), allow_nan=False) + "\n"
+        with _saving(self.path), open(self.path, "ab") as file:
+            file.write(line.encode())
+        self._records[self.key(record)] = record
+
+    def _parse(self, line: bytes, number: int) -> R:
+        try:
+            values = json.loads(line, parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            values = None
+        types = get_type_hints(self._kind)
+        names = [field.name for field in dataclasses.fields(self._kind)]
+        if not isinstance(values, dict) or any(not _fits(values.get(name), types[name]) for name in names):
+            raise DataError(
+                f"not a {self._kind.__name__}; remove the line to have it computed again, or write to another folder",
+                source=self.path,
+                line=number,
+            )
+        return self._kind(**{name: values[name] for name in names})
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write the file aside and put it in place in one step: a reader sees the old text or the new one."""
+    aside = path.with_name(path.name + ".part")
+    with _saving(path):
+        aside.write_text(text, encoding="utf-8")
+        os.replace(aside, path)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _fits(value: object, kind: type) -> bool:
+    return type(value) is kind or (kind is float and type(value) is int)
+
+
+@contextmanager
+def _saving(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StreamlabelError(
+            f"{error.filename or path}: {error.strerror or error}; records that were finished are kept, and the same "
+            "command goes on after them"
+        ) from error
