@@ -10,7 +10,7 @@ import click
 from streamlabel.cli._output import json_option, note, progress_bar, write
 from streamlabel.data.catalogue import find_entry, load_catalogue_set, locate, require
 from streamlabel.experiments.arrivals import corpus_sets
-from streamlabel.experiments.budget import BUDGETS, KEY, METHODS, BudgetRecord, pending, run_budget
+from streamlabel.experiments.budget import BUDGETS, DEFAULT, KEY, METHODS, OWN_RIDGE, BudgetRecord, pending, run_budget
 from streamlabel.experiments.records import RecordFile, write_whole
 from streamlabel.experiments.tables import as_data, as_markdown, budget_rows
 from streamlabel.results import Dataset
@@ -84,7 +84,7 @@ def budget(
     grid = (
         budgets or (_QUICK_BUDGETS if quick else BUDGETS),
         range(seeds or (2 if quick else 5)),
-        tuple(METHODS)[: 3 if paper else 2],
+        tuple(METHODS) if paper else (DEFAULT, OWN_RIDGE),
     )
     sets = _load(datasets, quick)
     file = RecordFile(out / "budget.jsonl", BudgetRecord, KEY)
