@@ -23,7 +23,7 @@ class PastAnswers:
     """What the labels that may enter a code say on the annotated rows.
 
     labels : (p,), their numbers among all m labels of the model
-    responses : (q, p), 0/1 answers (sparse) or scores where nobody answered
+    responses : (q, p), 0/1 answers (sparse) or scores where nobody answered; None where their products are known
     weights : gives the classifiers (d, len(labels)) of some labels
     gram, correlations : the Gram (p, p) of the responses and their products (p, k) with the new labels, where these are
         known already
@@ -31,7 +31,7 @@ class PastAnswers:
 
     n_labels: int
     labels: IntArray
-    responses: CSR | CSC | FloatArray
+    responses: CSR | FloatArray | None
     weights: Callable[[IntArray], FloatArray]
     gram: FloatArray | None = None
     correlations: FloatArray | None = None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import sparse
 
 from streamlabel.models.calibration import Judged, Trial, budget_class, run_trial
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.results import CSC, CSR, FloatArray, IntArray
 from streamlabel.stats.labels import centred_cross
 
-__all__ = ["FitMemory", "LabelAnswers"]
+__all__ = ["FitMemory", "LabelAnswers", "positive_rows"]
 
 _MOST_JUDGED = 1000
+_MOST_LOOSE = 64
 
 
 class _GrowingGram:
@@ -38,15 +41,30 @@ class _GrowingGram:
 class LabelAnswers:
     """The answers, on the n rows of `fit`, of the labels that may enter a code. Immutable but for what it keeps ready.
 
-    labels : (p,), their numbers among all labels of the model
-    by_rows : csr_array (n, p) of ones
+    labels : (p,), their numbers among all labels of the model. The answers of the first are kept by rows, those of the
+    newest (at most `_MOST_LOOSE`) as lists of their positive rows, so that one more label copies little.
     """
 
-    def __init__(self, labels: IntArray, by_rows: CSR, gram: _GrowingGram | None = None) -> None:
+    def __init__(
+        self,
+        labels: IntArray,
+        whole: CSR,
+        loose: tuple[IntArray, ...] = (),
+        gram: _GrowingGram | None = None,
+    ) -> None:
         self.labels = labels
-        self.by_rows = by_rows
-        self._counts = np.bincount(by_rows.indices, minlength=len(labels)).astype(np.float64)
-        self._gram = gram
+        self._whole, self._loose, self._gram = whole, loose, gram
+        counts = np.bincount(whole.indices, minlength=whole.shape[1])
+        self._counts = np.concatenate((counts, [len(rows) for rows in loose])).astype(np.float64)
+
+    @property
+    def by_rows(self) -> CSR:
+        """csr_array (n, p) of ones."""
+        if self._loose:
+            newest = _columns(self._loose, self._whole.shape[0])
+            self._whole = sparse.csr_array(sparse.hstack((self._whole, newest), format="csr"))
+            self._loose = ()
+        return self._whole
 
     @property
     def gram(self) -> FloatArray:
@@ -55,27 +73,48 @@ class LabelAnswers:
             self._gram = _GrowingGram(centred_cross(self.by_rows, self.by_rows))
         return self._gram.buffer[: len(self.labels), : len(self.labels)]
 
-    def cross(self, labels: CSR) -> FloatArray:
-        """Centred products (p, k) with new labels (n, k): what their positive examples cost."""
-        n_rows, n_new = labels.shape
-        result = np.empty((len(self.labels), n_new))
-        columns = labels.tocsc()
-        for j in range(n_new):
-            rows = columns.indices[columns.indptr[j] : columns.indptr[j + 1]]
-            spans = [self.by_rows.indices[self.by_rows.indptr[i] : self.by_rows.indptr[i + 1]] for i in rows]
-            found = np.bincount(np.concatenate(spans), minlength=len(self.labels)) if spans else 0
-            result[:, j] = found - self._counts * (len(rows) / n_rows)
+    def cross(self, positives: Sequence[IntArray]) -> FloatArray:
+        """Centred products (p, k) with new labels, each given by its positive rows: a label costs what these cost."""
+        n_rows, whole = self._whole.shape[0], self._whole
+        result = np.empty((len(self.labels), len(positives)))
+        mark = np.zeros(n_rows, dtype=bool)
+        for j, rows in enumerate(positives):
+            spans = [whole.indices[whole.indptr[i] : whole.indptr[i + 1]] for i in rows]
+            result[: whole.shape[1], j] = np.bincount(np.concatenate(spans), minlength=whole.shape[1]) if spans else 0.0
+            mark[rows] = True
+            result[whole.shape[1] :, j] = [np.count_nonzero(mark[other]) for other in self._loose]
+            mark[rows] = False
+            result[:, j] -= self._counts * (len(rows) / n_rows)
         return result
 
-    def appended(self, first: int, labels: CSR, side: FloatArray | None = None) -> LabelAnswers:
+    def appended(self, first: int, positives: Sequence[IntArray], side: FloatArray | None = None) -> LabelAnswers:
         """These labels, then new ones numbered from ``first``, answered on every row; ``side`` is `cross` of them."""
         gram = self._gram
         if gram is not None:
-            corner = centred_cross(labels, labels)
-            gram = gram.appended(len(self.labels), self.cross(labels) if side is None else side, corner)
-        by_rows = sparse.csr_array(sparse.hstack((self.by_rows, labels), format="csr"))
-        numbers = np.concatenate((self.labels, np.arange(first, first + labels.shape[1])))
-        return LabelAnswers(numbers, by_rows, gram)
+            empty = sparse.csr_array((self._whole.shape[0], 0))
+            newest = LabelAnswers(np.arange(len(positives)), empty, tuple(positives))
+            corner = newest.cross(positives)
+            gram = gram.appended(len(self.labels), self.cross(positives) if side is None else side, corner)
+        numbers = np.concatenate((self.labels, np.arange(first, first + len(positives))))
+        loose = (*self._loose, *positives)
+        if len(loose) <= _MOST_LOOSE:
+            return LabelAnswers(numbers, self._whole, loose, gram)
+        newest_columns = _columns(loose, self._whole.shape[0])
+        return LabelAnswers(
+            numbers, sparse.csr_array(sparse.hstack((self._whole, newest_columns), format="csr")), (), gram
+        )
+
+
+def positive_rows(labels: CSR) -> list[IntArray]:
+    """The positive rows of every label (n, k)."""
+    columns = labels.tocsc()
+    return [columns.indices[columns.indptr[j] : columns.indptr[j + 1]] for j in range(columns.shape[1])]
+
+
+def _columns(positives: Sequence[IntArray], n_rows: int) -> CSC:
+    indptr = np.concatenate(([0], np.cumsum([len(rows) for rows in positives])))
+    indices = np.concatenate(positives)
+    return sparse.csc_array((np.ones(len(indices), dtype=np.int8), indices, indptr), shape=(n_rows, len(positives)))
 
 
 class FitMemory:

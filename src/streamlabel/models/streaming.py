@@ -23,7 +23,7 @@ from streamlabel.models.arrival import Arrival, PastAnswers, learn_arrival
 from streamlabel.models.asked import AskedRows, check_both_answers, group_by_rows, rows_asked
 from streamlabel.models.calibration import LAM, Recipe, Trial, choose_recipe, sketch
 from streamlabel.models.decisions import best_f1_thresholds, fit_sigmoids, sigmoid
-from streamlabel.models.memory import FitMemory, LabelAnswers
+from streamlabel.models.memory import FitMemory, LabelAnswers, positive_rows
 from streamlabel.models.state import ClassifierBlocks
 from streamlabel.results import CSC, CSR, FloatArray, IntArray
 from streamlabel.stats.factors import RidgeFactor, dense, make_factor
@@ -461,7 +461,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             return PastAnswers(n_labels, allowed, self._classifiers.scores(X, allowed), weights)
         answers, numbers = self._answers, self._answers.labels
         if rows is None and not self._scored.size and self.fit_intercept:
-            return PastAnswers(n_labels, numbers, answers.by_rows, weights, answers.gram, answers.cross(labels))
+            return PastAnswers(n_labels, numbers, None, weights, answers.gram, answers.cross(positive_rows(labels)))
         responses: Any = answers.by_rows if rows is None else answers.by_rows[rows]
         if self.fit_intercept:  # a label that does not occur on these rows cannot enter
             present = np.flatnonzero(np.bincount(responses.indices, minlength=len(numbers)))
@@ -510,7 +510,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         answers_now, scored = self._answers, self._scored
         if self.dictionary == "all" and answers_now is not None:
             if same and asked.everything:
-                answers_now = answers_now.appended(n_past, asked.labels, parts[0][-1])
+                answers_now = answers_now.appended(n_past, positive_rows(asked.labels), parts[0][-1])
             else:
                 scored = np.concatenate((scored, np.arange(n_past, n_past + n_new)))
         names_now = (*self.label_names_, *names)
