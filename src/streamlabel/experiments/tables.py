@@ -152,9 +152,9 @@ def as_markdown(rows: Sequence[BudgetRow]) -> str:
     """The tables as a Markdown page; its last line is `bar_sentence`."""
     parts = [
         "# New labels against the number of annotated rows",
-        "Half of the labels are past, all others arrive together on the same random rows. In percent, on test rows; means "
-        "over seeds, each with its own order of labels and its own rows: own ridge -> the learner (gain ± its standard "
-        "error over seeds).",
+        "Half of the labels are past, all others arrive together on the same random rows. In percent, on test rows, "
+        "means over seeds, each with its own order of labels and its own rows: own ridge -> the learner (gain ± its "
+        "standard error over seeds).",
     ]
     for dataset in _sets(rows):
         here = [row for row in rows if row.dataset == dataset]

@@ -1,0 +1,168 @@
+"""``streamlabel reproduce``: what it writes, that it goes on where it stopped, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from streamlabel.cli import main, reproduce
+from streamlabel.experiments.arrivals import corpus_sets
+from streamlabel.experiments.records import RecordFile
+
+FILES = ("budget.md", "budget.json")
+
+
+@pytest.fixture
+def no_data(monkeypatch, tmp_path):
+    """No data set on this machine, and a small corpus."""
+    monkeypatch.delenv("STREAMLABEL_DATA", raising=False)
+    monkeypatch.setenv("STREAMLABEL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(reproduce, "corpus_sets", partial(corpus_sets, n_texts=300))
+
+
+def run(out: Path, *arguments: str):
+    return CliRunner().invoke(main, ["reproduce", "budget", "--out", str(out), *arguments])
+
+
+def records(out: Path) -> list[dict]:
+    lines = (out / "budget.jsonl").read_text(encoding="utf-8").splitlines()
+    return [{key: value for key, value in json.loads(line).items() if key != "seconds"} for line in lines]
+
+
+def same(left: Path, right: Path) -> bool:
+    return records(left) == records(right) and all(
+        (left / name).read_bytes() == (right / name).read_bytes() for name in FILES
+    )
+
+
+def test_quick_without_data_runs_on_the_embedded_texts(no_data, tmp_path):
+    result = run(tmp_path / "a", "--quick")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == (tmp_path / "a" / "budget.md").read_text(encoding="utf-8")
+    assert result.stdout.splitlines()[-1].startswith("The bar is ")
+    found = records(tmp_path / "a")
+    assert {(r["dataset"], r["n_rows"], r["seed"]) for r in found} == {
+        ("news corpus", n_rows, seed) for n_rows in (20, 100) for seed in (0, 1)
+    }
+    assert len(found) == 8
+    again = run(tmp_path / "b", "--quick", "--json")
+    assert json.loads(again.stdout) == json.loads((tmp_path / "b" / "budget.json").read_text(encoding="utf-8"))
+    assert same(tmp_path / "a", tmp_path / "b")
+
+
+@pytest.mark.parametrize("n_finished", [0, 1, 2, 3])
+def test_an_interrupted_run_goes_on_to_the_same_tables(no_data, tmp_path, monkeypatch, n_finished):
+    arguments = ("--quick", "--budgets", "20", "--seeds", "2")
+    assert run(tmp_path / "whole", *arguments).exit_code == 0
+    append, finished = RecordFile.append, []
+
+    def stopped(self, record):
+        if len(finished) == n_finished:
+            self.path.write_bytes(self.path.read_bytes() + b'{"dataset": "news')
+            raise KeyboardInterrupt
+        append(self, record)
+        finished.append(record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RecordFile, "append", stopped)
+        result = run(tmp_path / "cut", *arguments)
+    assert result.exit_code == 130
+    assert "interrupted" in result.stderr
+    assert not (tmp_path / "cut" / "budget.md").exists()
+    kept = (tmp_path / "cut" / "budget.jsonl").read_bytes().rpartition(b"\n")[0]
+    assert run(tmp_path / "cut", *arguments).exit_code == 0
+    assert (tmp_path / "cut" / "budget.jsonl").read_bytes().startswith(kept)  # finished records were not run again
+    assert same(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_a_wider_grid_runs_what_is_missing(no_data, tmp_path):
+    assert run(tmp_path, "--quick", "--budgets", "20", "--seeds", "1").exit_code == 0
+    before = (tmp_path / "budget.jsonl").read_bytes()
+    assert run(tmp_path, "--quick", "--budgets", "20,40", "--seeds", "1", "--paper").exit_code == 0
+    after = (tmp_path / "budget.jsonl").read_bytes()
+    assert after.startswith(before)
+    assert after.count(b"\n") == 6
+    assert "paper (anchor only)" in (tmp_path / "budget.md").read_text(encoding="utf-8")
+
+
+def test_a_full_disk_is_one_error_and_keeps_the_finished_records(no_data, tmp_path):
+    resource = pytest.importorskip("resource")
+    arguments = ("--quick", "--budgets", "20", "--seeds", "2")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, hard))  # bytes in one file: a record and a half
+    try:
+        result = run(tmp_path / "full", *arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert "budget.jsonl" in result.stderr
+    assert run(tmp_path / "full", *arguments).exit_code == 0
+    assert run(tmp_path / "whole", *arguments).exit_code == 0
+    assert same(tmp_path / "whole", tmp_path / "full")
+
+
+def test_on_a_real_set(data_root, tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMLABEL_DATA", str(data_root))
+    result = run(tmp_path, "--quick", "--budgets", "20,5000,all", "--seeds", "1", "--json")
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.stdout)
+    assert [(row["dataset"], row["n_rows"]) for row in data["rows"]] == [
+        ("mediamill_reduced", 20),
+        ("mediamill_reduced", 1500),
+    ]
+    assert data["rows"][0]["n_labels"] == 51
+
+
+@pytest.mark.slow
+def test_quick_takes_less_than_a_minute(monkeypatch, tmp_path):
+    monkeypatch.delenv("STREAMLABEL_DATA", raising=False)
+    monkeypatch.setenv("STREAMLABEL_CACHE", str(tmp_path / "cache"))
+    start = time.process_time()
+    assert run(tmp_path, "--quick").exit_code == 0
+    assert time.process_time() - start < 60.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--dataset", "bibtx"], 3, "did you mean bibtex?"),
+        (["--dataset", "bibtex"], 3, "streamlabel datasets get bibtex"),
+        ([], 3, "streamlabel datasets get bibtex"),
+        (["--quick", "--dataset", "delicious"], 3, "streamlabel datasets get delicious"),
+        (["--seeds", "0"], 2, "--seeds"),
+        (["--budgets", "20,many"], 2, "'many'"),
+        (["--budgets", "1"], 2, "'1'"),
+        (["--budgets", "-5"], 2, "'-5'"),
+        (["--budgets", ""], 2, "''"),
+        (["--budgets", "9" * 5000], 2, "9999"),
+    ],
+)
+def test_mistakes_end_with_one_message_and_write_nothing(no_data, tmp_path, arguments, code, says):
+    result = run(tmp_path / "out", *arguments)
+    assert result.exit_code == code
+    assert says in result.stderr
+    assert result.stdout == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_one_error(no_data, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    result = run(tmp_path / "file" / "out", "--quick")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert "file" in result.stderr
+
+
+def test_records_of_something_else_are_not_overwritten(no_data, tmp_path):
+    (tmp_path / "budget.jsonl").write_text('{"mine": 1}\n')
+    result = run(tmp_path, "--quick")
+    assert result.exit_code == 1
+    assert "budget.jsonl, line 1: not a BudgetRecord" in result.stderr
+    assert (tmp_path / "budget.jsonl").read_text() == '{"mine": 1}\n'

@@ -1,0 +1,149 @@
+"""Records on disk: nothing finished is lost, nothing half-written is read, every refusal says where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+
+from streamlabel.exceptions import DataError, StreamlabelError
+from streamlabel.experiments.records import RecordFile, write_whole
+
+
+@dataclass(frozen=True)
+class Run:
+    name: str
+    seed: int
+    value: float
+    good: bool
+
+
+RUNS = [Run("naïve\n", 0, 0.1, True), Run("b", 0, 1e-300, False), Run("b", 1, 3.0, True)]
+
+
+def open_file(folder: Path) -> RecordFile[Run]:
+    return RecordFile(folder / "deeper" / "runs.jsonl", Run, ("name", "seed"))
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """No file can grow beyond this many bytes in the block, as on a disk that is full."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_every_record_is_one_line_on_disk_at_once(tmp_path):
+    file = open_file(tmp_path)
+    for n_before, run in enumerate(RUNS):
+        file.append(run)
+        lines = file.path.read_text(encoding="utf-8").splitlines()
+        assert len(lines) == n_before + 1
+        assert json.loads(lines[-1]) == asdict(run)
+
+
+def test_what_was_written_is_read_back(tmp_path):
+    file = open_file(tmp_path)
+    for run in RUNS:
+        file.append(run)
+    again = open_file(tmp_path)
+    assert again.records == file.records == RUNS
+    assert ("b", 1) in again
+    assert ("b", 2) not in again
+
+
+def test_a_file_cut_anywhere_gives_its_whole_lines_and_can_be_continued(tmp_path):
+    file = open_file(tmp_path)
+    for run in RUNS:
+        file.append(run)
+    whole = file.path.read_bytes()
+    for length in range(len(whole)):
+        file.path.write_bytes(whole[:length])
+        cut = open_file(tmp_path)
+        n_kept = whole[:length].count(b"\n")
+        assert cut.records == RUNS[:n_kept]
+        for run in RUNS[n_kept:]:
+            cut.append(run)
+        assert file.path.read_bytes() == whole
+
+
+def test_the_later_of_two_records_with_one_key_counts(tmp_path):
+    file = open_file(tmp_path)
+    later = Run("b", 0, 2.0, True)
+    for run in (*RUNS, later):
+        file.append(run)
+    assert file.records == open_file(tmp_path).records == [RUNS[0], later, RUNS[2]]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"{",
+        b"[1, 2]",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"name": "a", "seed": 0, "value": 1.0}',
+        b'{"name": "a", "seed": true, "value": 1.0, "good": true}',
+        b'{"name": "a", "seed": 0, "value": NaN, "good": true}',
+        b'{"name": "a", "seed": 0, "value": "1.0", "good": true}',
+        b'{"name": 1, "seed": 0, "value": 1.0, "good": true}',
+    ],
+    ids=["empty", "half", "list", "not text", "deep", "no field", "bool", "nan", "text", "number"],
+)
+def test_a_wrong_line_is_named(tmp_path, line):
+    file = open_file(tmp_path)
+    file.append(RUNS[0])
+    with open(file.path, "ab") as end:
+        end.write(line + b"\n")
+    file.append(RUNS[1])
+    before = file.path.read_bytes()
+    with pytest.raises(DataError, match="line 2: not a Run") as caught:
+        open_file(tmp_path)
+    assert caught.value.line == 2
+    assert caught.value.source == str(file.path)
+    assert file.path.read_bytes() == before
+
+
+def test_a_whole_number_is_read_as_a_float(tmp_path):
+    file = open_file(tmp_path)
+    file.path.write_text('{"name": "a", "seed": 0, "value": 1, "good": true}\n')
+    assert open_file(tmp_path).records == [Run("a", 0, 1.0, True)]
+
+
+def test_a_full_disk_keeps_what_was_finished(tmp_path):
+    file = open_file(tmp_path)
+    file.append(RUNS[0])
+    file.append(RUNS[1])
+    size = file.path.stat().st_size
+    with largest_file(size + 10), pytest.raises(StreamlabelError, match=r"runs\.jsonl: .*; records that were finished"):
+        file.append(RUNS[2])
+    assert file.path.stat().st_size > size  # half a line
+    again = open_file(tmp_path)
+    assert again.records == RUNS[:2]
+    again.append(RUNS[2])
+    assert open_file(tmp_path).records == RUNS
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_anything_is_run(tmp_path):
+    (tmp_path / "deeper").write_text("a file")
+    with pytest.raises(StreamlabelError, match="deeper"):
+        open_file(tmp_path)
+
+
+def test_a_text_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "table.md"
+    write_whole(path, "old")
+    with largest_file(100), pytest.raises(StreamlabelError, match=r"table\.md: "):
+        write_whole(path, "x" * 1000)
+    assert path.read_text(encoding="utf-8") == "old"
+    write_whole(path, "Größe")
+    assert path.read_text(encoding="utf-8") == "Größe"
