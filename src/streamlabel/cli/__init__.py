@@ -11,6 +11,7 @@ __all__ = ["main"]
 
 COMMANDS = {
     "demo": LazyCommand("streamlabel.cli.demo:demo", "The whole idea in a minute: labels arrive, the past helps."),
+    "bench": LazyCommand("streamlabel.cli.bench:bench", "How fast it is here: new labels, in CPU time and ratios."),
     "datasets": LazyCommand("streamlabel.cli.datasets:datasets", "List, describe and download the named data sets."),
     "reproduce": LazyCommand("streamlabel.cli.reproduce:reproduce", "Run an experiment; write its records and tables."),
 }

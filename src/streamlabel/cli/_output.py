@@ -198,6 +198,7 @@ def progress_bar(description: str, *, unit: str = "steps") -> Iterator[Callable[
         [DownloadColumn(), TransferSpeedColumn()] if unit == "bytes" else [MofNCompleteColumn()]
     )
     columns = [TextColumn("{task.description}", markup=False), BarColumn(), *amount, TimeRemainingColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    memory = 30.0 if unit == "bytes" else 3600.0  # seconds of the past that the time left is guessed from
+    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=memory) as progress:
         task = progress.add_task(description, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

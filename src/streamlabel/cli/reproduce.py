@@ -92,6 +92,7 @@ def budget(
     if n_before := len(file.records):
         note(f"{n_before} records are already in {file.path}; they are not computed again")
     with progress_bar("runs") as progress:
+        progress(0, total)
 
         def keep(record: BudgetRecord) -> None:
             file.append(record)
