@@ -22,7 +22,7 @@ _YEAR = np.timedelta64(365, "D")
 
 @dataclass(frozen=True)
 class BirthRecord:
-    """A label born after ``cut``: its answers in its first year, and how both learners rank what follows, in percent."""
+    """A label born after ``cut``: the answers of its first year, and how both learners rank what follows, in percent."""
 
     cut: str
     label: str
@@ -46,7 +46,7 @@ def run_timeline(
     least_later: int = 5,
     on_record: Callable[[BirthRecord], None] = lambda record: None,
 ) -> list[BirthRecord]:
-    """For every cut: fit the labels known before it on the rows before it; let those born in the ``years`` after arrive.
+    """For every cut: fit the labels known before it on the rows before it, then let those born soon after arrive.
 
     A new label is annotated on all rows of the 365 days from its first occurrence and judged on all rows after these.
     Labels with fewer than ``least_yes`` positives there, or ``least_later`` afterwards, are left out.
