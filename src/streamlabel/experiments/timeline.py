@@ -22,7 +22,7 @@ _YEAR = np.timedelta64(365, "D")
 
 @dataclass(frozen=True)
 class BirthRecord:
-    """A label born after ``cut``: the answers of its first year, and how both learners rank what follows, in percent."""
+    """A label born after ``cut``: the answers of its first year, and how both learners rank what follows, in %."""
 
     cut: str
     label: str
