@@ -14,7 +14,7 @@ from sklearn.preprocessing import normalize
 from streamlabel.data.label_stream import random_stream
 from streamlabel.data.synthetic import make_planted_labels
 from streamlabel.exceptions import DataError
-from streamlabel.experiments.budget import DEFAULT, OWN_RIDGE, BudgetRecord, pending, run_budget
+from streamlabel.experiments.budget import DEFAULT, METHODS, OWN_RIDGE, BudgetRecord, pending, run_budget
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import Dataset
 
@@ -68,6 +68,13 @@ def test_two_runs_differ_in_times_only(sets, records):
 def test_methods_budgets_and_seeds_do_not_disturb_each_other(sets, records):
     alone = run_budget("planted", *sets, (100,), [1], (OWN_RIDGE,))
     assert timeless(alone) == [r for r in timeless(records) if (r.method, r.n_rows, r.seed) == (OWN_RIDGE, 100, 1)]
+
+
+def test_every_method_gets_the_same_labels_and_rows(sets, monkeypatch):
+    """Two names for one method give one result, whatever was drawn."""
+    monkeypatch.setitem(METHODS, "twin", METHODS[OWN_RIDGE])
+    found = timeless(run_budget("planted", *sets, (30, 100), range(2), (OWN_RIDGE, "twin")))
+    assert found[::2] == [replace(record, method=OWN_RIDGE) for record in found[1::2]]
 
 
 @pytest.mark.parametrize("n_done", [1, 5, 6, 11])

@@ -192,14 +192,16 @@ def _gain_table(rows: Sequence[BudgetRow]) -> str:
 
 
 def _prototype_table(rows: Sequence[BudgetRow]) -> str:
-    header = ["annotated rows", "own ridge, prototype", "own ridge, here", "with the past, prototype", "here"]
+    columns = ("own ridge", "with the past", "gain")
+    header = ["annotated rows", *(f"{column}, {who}" for column in columns for who in ("prototype", "here"))]
     body = []
     for row in rows:
-        own, past = PROTOTYPE[row.dataset][row.n_rows]
+        own, past = (np.array(values) for values in PROTOTYPE[row.dataset][row.n_rows])
         gains = [row.measures[name] for name in _PROTOTYPE_MEASURES]
-        here_own, here_past = [g.own_ridge for g in gains], [g.method for g in gains]
-        triples = (" / ".join(f"{v:.1f}" for v in values) for values in (own, here_own, past, here_past))
-        body.append([str(row.n_rows), *triples])
+        own_here, past_here = np.array([g.own_ridge for g in gains]), np.array([g.method for g in gains])
+        figures = [" / ".join(f"{v:.1f}" for v in values) for values in (own, own_here, past, past_here)]
+        figures += [" / ".join(f"{v:+.1f}" for v in values) for values in (past - own, past_here - own_here)]
+        body.append([str(row.n_rows), *figures])
     return _table(header, body)
 
 
