@@ -11,17 +11,21 @@ Both speak the same words: ``project`` a target (or ``project_scores`` of a clas
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import linalg
 
 from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.stats.threads import one_thread
 
 __all__ = ["FeatureFactor", "RidgeFactor", "RowFactor", "centre_kernel", "dense", "make_factor"]
 
 # Directions whose eigenvalue is below this share of the largest are rounding noise of the centring.
 _NULL_SHARE = 1e-12
+# From this size on a second thread is worth its risk: on shared cores it can make a factorisation many times slower.
+_LARGE = 3000
 
 
 class RidgeFactor(Protocol):
@@ -120,8 +124,10 @@ class RowFactor:
 
 
 def make_factor(X: CSR | FloatArray, *, centre: bool = True) -> RidgeFactor:
-    """The smaller of the two factors for these rows."""
-    return FeatureFactor(X, centre=centre) if X.shape[1] <= X.shape[0] else RowFactor(X, centre=centre)
+    """The smaller of the two factors for these rows; on one thread unless it is large (see `stats.threads`)."""
+    kind = FeatureFactor if X.shape[1] <= X.shape[0] else RowFactor
+    with one_thread() if min(X.shape) < _LARGE else nullcontext():
+        return kind(X, centre=centre)
 
 
 def dense(product: Any) -> FloatArray:
