@@ -6,6 +6,7 @@ A page is a story: its blocks run from top to bottom, in one empty folder and on
 * ``console``: lines with ``$``. `streamlabel` is run and its output compared; for `make` the target must exist,
   ``python FILE`` must name a script of examples/ (which is run below), `pip install` is not run;
 * a ``{code-block}`` with a caption is a file of that name, which later blocks read;
+* ``text``: formulas, without any code;
 * ``:class: needs-data`` puts a block into a second run, which is skipped where there are no real data sets. Blocks on
   Parquet are left out where pyarrow is not installed.
 
@@ -88,6 +89,8 @@ class Story:
             self._console(block, where)
         elif block.kind == "{code-block}":
             (self.folder / block.options["caption"]).write_text(block.body, encoding="utf-8")
+        elif block.kind == "text":
+            assert not re.search(r"^(>>>|\$) ", block.body, re.MULTILINE), f"{where}: code in a block of kind 'text'"
         elif block.kind not in SHOWN_BY_SPHINX:
             pytest.fail(f"{where}: a block of kind {block.kind!r}, which nothing runs")
 
@@ -154,7 +157,7 @@ def test_the_pages_have_blocks_to_run(folder: Path) -> None:
     kinds = [block.kind for page in PAGES for block in blocks_of(page)]
     assert kinds.count("python") > 20
     assert kinds.count("console") > 3
-    fences = sum(len(re.findall(r"^(?:```|:::)", page.read_text(encoding="utf-8"), re.MULTILINE)) for page in PAGES)
+    fences = sum(len(re.findall(r"^[ ]*(?:```|:::)", page.read_text(encoding="utf-8"), re.MULTILINE)) for page in PAGES)
     assert fences == 2 * len(kinds)
 
 
@@ -166,6 +169,7 @@ def test_the_pages_have_blocks_to_run(folder: Path) -> None:
         ("```console\n$ streamlabel --version\nstreamlabel, version none\n```\n", "printed"),
         ("```console\n$ make coffee\n```\n", "no target coffee"),
         ("```console\n$ rm -r data\n```\n", "not checked by anything"),
+        ("```text\n>>> 1 + 1\n```\n", "code in a block"),
         ("```rust\nfn main() {}\n```\n", "nothing runs"),
     ],
 )
