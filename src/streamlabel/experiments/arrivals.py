@@ -150,7 +150,7 @@ def run_arrivals(
                 ms_per_label=ms,
                 ms_per_label_alone=ms_alone,
                 neighbours=tuple(
-                    Neighbours(report.label, report.n_yes, tuple(helped.neighbours(report.label)))
+                    Neighbours(report.label, report.n_yes, _visible(helped.neighbours(report.label)))
                     for report in helped.reports_[-len(batch) :]
                 ),
             )
@@ -208,6 +208,11 @@ def _arrive(
 def _measure(model: StreamingLabelClassifier, X: sparse.csr_array, truth: sparse.csr_array, n_past: int) -> Measures:
     found = evaluate(truth, model.decision_function(X)[:, n_past:], metrics=["P@k", "macro_auc"])
     return Measures(*(100.0 * found[name] for name in ("P@1", "P@3", "P@5", "macro_auc")))
+
+
+def _visible(code: list[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
+    """What does not round to zero at two digits."""
+    return tuple((name, weight) for name, weight in code if abs(weight) >= 0.005)
 
 
 def _fingerprint(model: StreamingLabelClassifier, X: sparse.csr_array, n_past: int) -> str:

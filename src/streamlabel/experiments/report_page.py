@@ -58,7 +58,7 @@ def report_page(result: DemoResult) -> str:
         '<span style="color:var(--alone)">&#9632; alone (dashed)</span></p>'
         f'<div class="charts">{charts}</div>'
         f'<h2>After every batch</h2><div class="table">{_table(result)}</div>'
-        f"<h2>What the new labels were made of</h2>{_codes(result)}"
+        f"<h2>What the new labels resemble</h2>{_codes(result)}"
         f"<p class='soft'>{result.n_train} rows to learn from, {result.n_features} features, seed "
         f"{result.settings.seed}, past labels fitted in {result.fit_seconds:.1f} s.</p></body></html>\n"
     )
@@ -115,7 +115,7 @@ def _codes(result: DemoResult) -> str:
         return "<p>No new label was written with past labels.</p>"
     widest = max(abs(weight) for n in found for _, weight in n.code)
     rows = "".join(_code_rows(n, widest) for n in found)
-    head = "<tr><th>new label</th><th>past label</th><th>weight</th><th></th></tr>"
+    head = "<tr><th>new label</th><th class='name'>past label</th><th>weight</th><th></th></tr>"
     return f'<div class="table"><table>{head}{rows}</table></div>'
 
 
