@@ -187,6 +187,18 @@ def test_the_examples_run(script: Path, folder: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out
 
 
+def test_the_rewriting_of_docstrings_does_what_it_says() -> None:
+    pytest.importorskip("sphinx")
+    spec = importlib.util.spec_from_file_location("estimator_docs", DOCS / "_ext" / "estimator_docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    result = doctest.testmod(module)
+    assert result.attempted
+    assert not result.failed
+
+
 def commands(command: click.Command = main, path: tuple[str, ...] = ()) -> Iterator[str]:
     yield " ".join(path)
     if isinstance(command, click.Group):

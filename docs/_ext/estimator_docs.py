@@ -2,7 +2,8 @@
 
 Fitted attributes end in an underscore, which reStructuredText reads as a link (``coef_`` to a target "coef"). Every
 estimator inherits ``set_*_request`` methods whose texts link into scikit-learn's own pages. And a type alias that is
-part of a union is shown as ``TypeAliasForwardRef('ArrayLike')`` where ``ArrayLike`` is meant.
+part of a union is shown as ``TypeAliasForwardRef('ArrayLike')`` where ``ArrayLike`` is meant. Short docstrings list
+shapes as ``name : text`` without a heading, which would run together into one paragraph.
 """
 
 from __future__ import annotations
@@ -13,7 +14,26 @@ from typing import Any
 from sphinx.application import Sphinx
 
 ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+FIELD = re.compile(r"(?P<names>[A-Za-z]\w*(?:, [A-Za-z]\w*)*) : (?P<text>.*)")
 QUOTED_OR_ATTRIBUTE = re.compile(r"``.*?``|`[^`]*`_*|(?<![\w\\.])([A-Za-z]\w*?)_(?![\w`])")
+
+
+def list_fields(lines: list[str]) -> list[str]:
+    """The lines with every unindented ``name : text`` as a term and its definition.
+
+    >>> list_fields(["A batch.", "rows : (q,), increasing", "X, Y : of these", "    rows", "and so on"])
+    ['A batch.', '', '**rows**', '    (q,), increasing', '**X, Y**', '    of these', '    rows', '', 'and so on']
+    """
+    result: list[str] = []
+    inside = False
+    for line in lines:
+        field = FIELD.fullmatch(line)
+        goes_on = inside and (field is not None or line.startswith(" ") or not line)
+        if inside != goes_on or (field and not inside):
+            result.append("")
+        inside = goes_on or field is not None
+        result.extend((f"**{field['names']}**", f"    {field['text']}") if field else (line,))
+    return result
 
 
 def escape_attributes(lines: list[str]) -> list[str]:
@@ -30,7 +50,7 @@ def _escaped(line: str) -> str:
 
 
 def _rewrite(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    lines[:] = escape_attributes(lines)
+    lines[:] = escape_attributes(list_fields(lines))
 
 
 def _skip_request_setters(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool:
