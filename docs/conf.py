@@ -20,6 +20,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "stale_pages",
 ]
 exclude_patterns = ["_build", "generated/demo"]
 templates_path = ["_templates"]
