@@ -10,12 +10,24 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.classifier.metric_ridge import PreparedRidge
+from streamlabel.models.memory import FitMemory
 from streamlabel.results import CSC, CSR, FloatArray, IntArray, SolveReport
 from streamlabel.stats.factors import dense
 from streamlabel.stats.labels import centred_cross
 from streamlabel.structure.represent import represent
 
-__all__ = ["Arrival", "PastAnswers", "learn_arrival"]
+__all__ = [
+    "Arrival",
+    "JudgedRows",
+    "PastAnswers",
+    "find_codes",
+    "judged_sample",
+    "label_products",
+    "learn_arrival",
+    "unseen_scores",
+]
+
+MOST_JUDGED = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +50,28 @@ class PastAnswers:
 
 
 @dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Some of the annotated rows, to judge new classifiers by: numbers (e,), features (e, d), hat diagonal (e,)."""
+
+    rows: IntArray
+    X: CSR | FloatArray
+    leverages: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Arrival:
-    """What was learned for k new labels on q rows."""
+    """What was learned for k new labels on q rows.
+
+    codes : (m, k), or (m + k, k) where the new labels help each other
+    judged_rows, judged_scores : some of the rows (None: all), (e,), and their scores (e, k) under classifiers that were
+        learned without them
+    """
 
     weights: FloatArray  # (d, k)
     intercept: FloatArray  # (k,)
-    codes: CSC  # (m, k)
-    loo_scores: FloatArray | None  # (q, k): scores of each row under the classifier learned without it
+    codes: CSC
+    judged_rows: IntArray | None
+    judged_scores: FloatArray
     reports: tuple[SolveReport, ...]
 
 
@@ -57,7 +84,7 @@ def learn_arrival(
     *,
     anchored: bool = True,
     centre: bool = True,
-    with_loo: bool = True,
+    judged: JudgedRows | None = None,
 ) -> Arrival:
     """Represent the new labels by the past ones, then learn their classifiers toward the anchor ``W s``.
 
@@ -68,36 +95,56 @@ def learn_arrival(
     past : None or lam None: no code
     lam : the lasso penalty as a share of the annotated rows
     anchored : False finds the code, to be shown, and learns the classifier without it
+    judged : the rows to judge by; default all
     """
-    n_rows, n_new = answers.shape
-    n_past = 0 if past is None else past.n_labels
-    codes: CSC = sparse.csc_array((n_past, n_new))
-    reports: tuple[SolveReport, ...] = ()
-    anchor = None
-    if past is not None and lam is not None and past.labels.size:
-        codes, reports = _codes(past, answers, lam * n_rows, centre)
-        used = np.unique(codes.indices)
-        if used.size and anchored:
-            anchor = past.weights(used) @ codes[used].toarray()
+    codes, anchor, reports = find_codes(past, answers, lam, centre)
+    if not anchored:
+        anchor = None
     targets = answers if anchor is None else answers - np.asarray(X @ anchor)
     shift = ridge.solve(targets)
     weights = shift if anchor is None else anchor + shift
-    rates = answers.mean(axis=0) if centre else np.zeros(n_new)
+    rates = answers.mean(axis=0) if centre else np.zeros(answers.shape[1])
     intercept = rates - ridge.mean @ weights
-    loo = answers - ridge.leave_one_out(targets, shift) if with_loo else None
-    return Arrival(weights, intercept, codes, loo, reports)
+    if judged is None:
+        return Arrival(weights, intercept, codes, None, answers - ridge.leave_one_out(targets, shift), reports)
+    scores = unseen_scores(np.asarray(judged.X @ weights) + intercept, answers[judged.rows], judged.leverages)
+    return Arrival(weights, intercept, codes, judged.rows, scores, reports)
 
 
-def _codes(past: PastAnswers, answers: FloatArray, lam: float, centre: bool) -> tuple[CSC, tuple[SolveReport, ...]]:
+def find_codes(
+    past: PastAnswers | None, answers: FloatArray, lam: float | None, centre: bool
+) -> tuple[CSC, FloatArray | None, tuple[SolveReport, ...]]:
+    """The codes (m, k), the anchor ``W s`` (d, k) they give, or None where they are empty, and their reports."""
+    n_rows, n_new = answers.shape
+    if past is None or lam is None or not past.labels.size:
+        return sparse.csc_array((0 if past is None else past.n_labels, n_new)), None, ()
+    gram, correlations = label_products(past, answers, centre)
+    energies = np.square(answers - answers.mean(axis=0) if centre else answers).sum(axis=0)
+    found = represent(gram, correlations, energies, lam * n_rows)
+    rows = past.labels[found.codes.indices]
+    codes = sparse.csc_array((found.codes.data, rows, found.codes.indptr), shape=(past.n_labels, n_new))
+    codes.sort_indices()
+    used = np.unique(codes.indices)
+    anchor = past.weights(used) @ codes[used].toarray() if used.size else None
+    return codes, anchor, tuple(found.reports)
+
+
+def label_products(past: PastAnswers, answers: FloatArray, centre: bool) -> tuple[FloatArray, FloatArray]:
+    """The Gram (p, p) of the past responses and their products (p, k) with the answers, centred or not."""
     cross = centred_cross if centre else _plain_cross
     gram = cross(past.responses, past.responses) if past.gram is None else past.gram
-    correlations = cross(past.responses, answers) if past.correlations is None else past.correlations
-    energies = np.square(answers - answers.mean(axis=0) if centre else answers).sum(axis=0)
-    found = represent(gram, correlations, energies, lam)
-    rows = past.labels[found.codes.indices]
-    codes = sparse.csc_array((found.codes.data, rows, found.codes.indptr), shape=(past.n_labels, answers.shape[1]))
-    codes.sort_indices()
-    return codes, tuple(found.reports)
+    return gram, cross(past.responses, answers) if past.correlations is None else past.correlations
+
+
+def unseen_scores(scores: FloatArray, targets: FloatArray, leverages: FloatArray) -> FloatArray:
+    """Scores (e, k) of rows under the classifiers learned without them: ``f - h/(1 - h) (y - f)``."""
+    leverage = np.clip(leverages, 0.0, 1.0 - 1e-9)[:, None]
+    return scores - leverage / (1.0 - leverage) * (targets - scores)
+
+
+def judged_sample(n_rows: int, seed: int) -> IntArray | None:
+    """The rows to judge by where judging takes work a row: None (all) up to a thousand, else a sample."""
+    return None if n_rows <= MOST_JUDGED else FitMemory.sample(n_rows, seed)
 
 
 def _plain_cross(A: Any, B: Any) -> FloatArray:

@@ -22,7 +22,21 @@ from streamlabel.stats.factors import centre_kernel, dense
 from streamlabel.stats.labels import centred_cross
 from streamlabel.structure.represent import represent
 
-__all__ = ["BUDGETS", "Judged", "Recipe", "Trial", "budget_class", "choose_recipe", "run_trial", "sketch"]
+__all__ = [
+    "BUDGETS",
+    "LAM",
+    "RECIPES",
+    "Judged",
+    "Recipe",
+    "Trial",
+    "budget_class",
+    "choose_recipe",
+    "code_of_hidden",
+    "hide_labels",
+    "measure",
+    "run_trial",
+    "sketch",
+]
 
 BUDGETS = (25, 50, 100, 200, 500, 1000, 2000)
 LAM = 0.003
@@ -90,7 +104,7 @@ def run_trial(
     answers : (q, m) sparse 0/1;  scores : (q, m), the model's scores on these rows.
     None where fewer than two labels have both answers on both sides.
     """
-    hidden, others = _hide(answers, judged.answers, rng)
+    hidden, others = hide_labels(answers, judged.answers, rng)
     if len(hidden) < 2 or not others.size:
         return None
     truth = judged.answers[:, hidden].toarray().astype(np.float64)
@@ -102,7 +116,7 @@ def run_trial(
     past, past_judged = scores[:, others], judged.scores[:, others]
     past, past_judged = past - past.mean(axis=0), past_judged - past.mean(axis=0)
     metric, metric_judged = _metric_kernels(past, past_judged, float(own.trace()))
-    code = _codes(answers[:, others], answers[:, hidden])
+    code = code_of_hidden(answers[:, others], answers[:, hidden])
     residuals = {False: targets, True: targets - past @ code}
     offsets = {False: rates, True: rates + past_judged @ code}
     measures = []
@@ -111,7 +125,7 @@ def run_trial(
         kernel.flat[:: len(own) + 1] += pull * strength * own.trace() / len(own)
         duals = linalg.solve(kernel, residuals[anchored], assume_a="pos", overwrite_a=True, check_finite=False)
         kernel_judged = (1.0 - share) * own_judged + share * metric_judged
-        measures.append(_measure(truth, offsets[anchored] + kernel_judged @ duals))
+        measures.append(measure(truth, offsets[anchored] + kernel_judged @ duals))
     return Trial(strength, np.array(measures))
 
 
@@ -133,7 +147,8 @@ def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: boo
     return Recipe(share, LAM, anchored, pull * strength)
 
 
-def _hide(answers: CSR, judged_answers: CSR, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def hide_labels(answers: CSR, judged_answers: CSR, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Some labels that have both answers on both sides, at most a third of all; and all others."""
     n_rows, n_labels = answers.shape
     here, there = (np.asarray(part.sum(axis=0)).ravel() for part in (answers, judged_answers))
     able = np.flatnonzero((here > 0) & (here < n_rows) & (there > 0) & (there < judged_answers.shape[0]))
@@ -141,7 +156,7 @@ def _hide(answers: CSR, judged_answers: CSR, rng: np.random.Generator) -> tuple[
     return hidden, np.setdiff1d(np.arange(n_labels), hidden)
 
 
-def _measure(truth: FloatArray, scores: FloatArray) -> list[float]:
+def measure(truth: FloatArray, scores: FloatArray) -> list[float]:
     """P@1, P@3, P@5, AUC and average precision in percent; every label has both answers. One sort a label.
 
     The conventions of `metrics`, but for ties, which fall as they are stored: scores of trials have none that matter.
@@ -193,7 +208,7 @@ def _own_strength(own: FloatArray, own_judged: FloatArray, targets: FloatArray, 
     return float(BETA_STEPS[int(np.argmin(errors))])
 
 
-def _codes(past: CSR, hidden: CSR) -> FloatArray:
+def code_of_hidden(past: CSR, hidden: CSR) -> FloatArray:
     """Codes (n_past, n_hidden) of the hidden labels; labels that do not occur on these rows cannot enter."""
     present = np.flatnonzero(np.asarray(past.sum(axis=0)).ravel())
     columns = past[:, present]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -147,10 +147,13 @@ class FitMemory:
         size = n_rows if n_rows < 60 else min(_MOST_JUDGED, n_rows // 3)
         return np.sort(np.random.default_rng(seed).permutation(n_rows)[:size])
 
-    def trials(self, n_rows: int, weights: FloatArray, intercept: FloatArray) -> list[Trial]:
+    def trials(
+        self, n_rows: int, weights: FloatArray, intercept: FloatArray, run: Callable[..., Trial | None] = run_trial
+    ) -> list[Trial]:
         """Trials at the budget nearest to this number of rows; run when first asked for, then kept.
 
-        ``weights`` (d, m) and ``intercept`` (m,) are those of the labels of `fit`.
+        ``weights`` (d, m) and ``intercept`` (m,) are those of the labels of `fit`; ``run`` is `run_trial` or, for other
+        losses than the squared one, takes its place.
         """
         left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
         budget = min(budget_class(n_rows), len(left))
@@ -161,7 +164,7 @@ class FitMemory:
                 rng = np.random.default_rng((self._seed, budget, number))
                 rows = np.sort(rng.choice(left, budget, replace=False))
                 X = self.X[rows]
-                found.append(run_trial(X, self._labels[rows], np.asarray(X @ weights) + intercept, judged, rng))
+                found.append(run(X, self._labels[rows], np.asarray(X @ weights) + intercept, judged, rng))
             self._trials[budget] = [trial for trial in found if trial is not None]
         return self._trials[budget]
 

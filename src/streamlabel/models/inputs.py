@@ -1,0 +1,108 @@
+"""What users pass to the estimator, checked and in one form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+
+from streamlabel._validation import canonical_labels
+from streamlabel.classifier.losses import get_loss
+from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.results import CSR, FloatArray
+
+__all__ = ["canonical_rows", "check_parameters", "coded", "read_past_labels", "same_rows"]
+
+
+def canonical_rows(checked: Any) -> Any:
+    """Features that scikit-learn has checked: dense as they are, sparse as csr_array without duplicates."""
+    if isinstance(checked, np.ndarray):
+        return checked
+    matrix = sparse.csr_array(checked)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def coded(labels: CSR, fit_intercept: bool) -> FloatArray:
+    """Dense targets (n, k): 0/1, or -1/+1 where there is no intercept."""
+    values = labels.toarray().astype(np.float64)
+    return values if fit_intercept else 2.0 * values - 1.0
+
+
+def read_past_labels(y: Any, n_rows: int, owner: str) -> tuple[CSR, Any]:
+    """Labels (n, m) from what was passed as y, and the classes where y is a vector of classes (else None)."""
+    if y is None:
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None")
+    if not sparse.issparse(y):
+        y = check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0, ensure_min_features=0)
+        _check_rows(n_rows, y.shape[0])
+    classes = None
+    if not sparse.issparse(y) and (y.ndim == 1 or _classes_in_a_column(y)):
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        classes, numbers = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"the classifier needs two classes; y holds one class only, {classes[0]!r}")
+        y = sparse.csr_array((np.ones(len(numbers)), (np.arange(len(numbers)), numbers)))
+    labels = canonical_labels(y, name="y")
+    _check_rows(n_rows, labels.shape[0])
+    return labels, classes
+
+
+def same_rows(A: Any, B: Any) -> bool:
+    """Equal to the last bit. A may be anything; B is what `fit` kept."""
+    if A is B:
+        return True
+    if isinstance(B, np.ndarray):
+        return isinstance(A, np.ndarray) and A.dtype == B.dtype and np.array_equal(A, B)
+    if getattr(A, "format", "") != "csr" or A.shape != B.shape or A.nnz != B.nnz or A.dtype != B.dtype:
+        return False
+    return all(np.array_equal(getattr(A, part), getattr(B, part)) for part in ("indptr", "indices", "data"))
+
+
+def check_parameters(model: Any) -> None:
+    """The parameters of the estimator, one by one and together."""
+    _check_number(model.lam, "lam", none=True)
+    _check_number(model.metric, "metric", none=True, below=1.0)
+    _check_number(model.beta, "beta")
+    if model.dictionary not in ("all", "fit") and (isinstance(model.dictionary, str) or int(model.dictionary) < 1):
+        raise DataError(f'dictionary is {model.dictionary!r}; it must be "all", "fit" or a number of labels')
+    if model.threshold != "f1" and (isinstance(model.threshold, str) or not np.isfinite(model.threshold)):
+        raise DataError(f'threshold is {model.threshold!r}; it must be "f1" or a number')
+    if model.start not in ("independent", "alternating"):
+        raise DataError(f'start is {model.start!r}; it must be "independent" or "alternating"')
+    if model.loss != "auto":
+        try:
+            get_loss(model.loss)
+        except NotFoundError as error:
+            raise DataError(f"loss: {error}, and 'auto'") from error
+    if model.loss != "squared":
+        if model.start == "alternating":
+            raise DataError('start="alternating" solves the squared loss; set loss="squared"')
+        if model.metric not in ("auto", None):
+            raise DataError(f'metric is {model.metric!r}, which needs loss="squared"; leave it at "auto" or None')
+
+
+def _check_number(value: Any, name: str, *, none: bool = False, below: float = np.inf) -> None:
+    if (isinstance(value, str) and value == "auto") or (none and value is None):
+        return
+    if isinstance(value, str) or value is None or not np.isfinite(value) or not 0 < value < below:
+        what = "a positive number" if below == np.inf else f"a number between 0 and {below:g}"
+        raise DataError(f'{name} is {value!r}; it must be "auto"{", None" if none else ""} or {what}')
+
+
+def _check_rows(n_rows: int, n_labelled: int) -> None:
+    if n_labelled != n_rows:
+        raise DataError(f"y has {n_labelled} rows and X has {n_rows}; they must agree")
+    if n_rows < 2:
+        raise DataError(f"X has {n_rows} rows (1 sample); at least two are needed to learn anything")
+
+
+def _classes_in_a_column(y: Any) -> bool:
+    """A single column that is not 0/1: scikit-learn's way of writing a vector of classes."""
+    return bool(y.shape[1] == 1 and not (y.dtype.kind in "biuf" and np.isin(y, (0, 1)).all()))
