@@ -16,6 +16,9 @@ MODELS = {
     "paper": {"metric": None, "lam": 0.003},
     "anchor and metric": {"lam": 0.003, "metric": 0.3, "beta": 1.0},
     "dictionary": {"dictionary": 6, "lam": 0.003},
+    "logistic": {"loss": "logistic"},
+    "squared hinge": {"loss": "squared_hinge", "lam": 0.003, "beta": 1.0},
+    "alternating": {"start": "alternating"},
     "signed": {"fit_intercept": False, "lam": 0.003, "metric": None},
 }
 

@@ -149,3 +149,10 @@ def judged_sample(n_rows: int, seed: int) -> IntArray | None:
 
 def _plain_cross(A: Any, B: Any) -> FloatArray:
     return np.ascontiguousarray(dense(A.T @ B))
+
+
+def screen(responses: FloatArray, answers: FloatArray, most: int) -> IntArray:
+    """The ``most`` columns of the responses (q, p) that correlate best with any of the answers (q, k), increasing."""
+    centred = answers - answers.mean(axis=0)
+    best = np.abs(responses.T @ centred).max(axis=1)
+    return np.sort(np.argsort(-best, kind="stable")[:most])

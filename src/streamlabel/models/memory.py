@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from streamlabel.models.calibration import Judged, Trial, budget_class, run_trial
+from streamlabel.models.inputs import same_rows
 from streamlabel.results import CSC, CSR, FloatArray, IntArray
 from streamlabel.stats.labels import centred_cross
 
@@ -132,8 +135,10 @@ class FitMemory:
         judged_rows: IntArray,
         leverages: FloatArray,
         seed: int,
+        source: Any = None,
     ) -> None:
         self.X = X
+        self._source, self._sample = _remember(source)
         self.judged_X = X[judged_rows]
         self.judged_rows = judged_rows
         self.leverages = leverages
@@ -147,6 +152,20 @@ class FitMemory:
         size = n_rows if n_rows < 60 else min(_MOST_JUDGED, n_rows // 3)
         return np.sort(np.random.default_rng(seed).permutation(n_rows)[:size])
 
+    def known_trials(self, n_rows: int) -> list[Trial] | None:
+        """The trials at this number of rows, where they have been run."""
+        return self._trials.get(min(budget_class(n_rows), self.X.shape[0] - len(self.judged_rows)))
+
+    def recognises(self, X: Any) -> bool:
+        """Whether X are the rows of `fit`, to the last bit.
+
+        The very object that was passed to `fit` is recognised by a sample of its values: 4,096 of them instead of all.
+        It must not have been written to in between.
+        """
+        if self._source is not None and self._source() is X:
+            return _sampled(X) == self._sample
+        return same_rows(X, self.X)
+
     def trials(
         self, n_rows: int, weights: FloatArray, intercept: FloatArray, run: Callable[..., Trial | None] = run_trial
     ) -> list[Trial]:
@@ -155,9 +174,9 @@ class FitMemory:
         ``weights`` (d, m) and ``intercept`` (m,) are those of the labels of `fit`; ``run`` is `run_trial` or, for other
         losses than the squared one, takes its place.
         """
-        left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
-        budget = min(budget_class(n_rows), len(left))
+        budget = min(budget_class(n_rows), self.X.shape[0] - len(self.judged_rows))
         if budget not in self._trials:
+            left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
             judged = Judged(self.judged_X, self._labels[self.judged_rows], self.leave_one_out)
             found = []
             for number in range(_n_trials(budget)):
@@ -172,3 +191,17 @@ class FitMemory:
 def _n_trials(budget: int) -> int:
     """Fewer where a trial is dear; its labels have more answers there, so that it also says more."""
     return 0 if budget < 10 else 6 if budget <= 500 else 3 if budget <= 1000 else 2
+
+
+def _remember(source: Any) -> tuple[weakref.ref[Any] | None, bytes]:
+    try:
+        return (None, b"") if source is None else (weakref.ref(source), _sampled(source))
+    except TypeError:  # lists, tuples
+        return None, b""
+
+
+def _sampled(X: Any) -> bytes:
+    """Shape, size and an even sample of the values of an array, dense or sparse."""
+    values = getattr(X, "data", None) if hasattr(X, "nnz") else X
+    flat = np.asarray(values).reshape(-1)
+    return repr((X.shape, flat.size, flat.dtype.str)).encode() + flat[:: max(flat.size // 4096, 1)].tobytes()

@@ -144,7 +144,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = np.array(names, dtype=object) if classes is None else classes
         self._ridge: PreparedRidge | None = learned.ridge
         self._memory: FitMemory | None = FitMemory(
-            matrix, labels, learned.unseen, rows, learned.leverages, self.random_state
+            matrix, labels, learned.unseen, rows, learned.leverages, self.random_state, source=X
         )
         atoms = self._atoms(labels)
         self._answers: LabelAnswers | None = LabelAnswers(
@@ -225,7 +225,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         if self._classes_1d is not None:
             raise DataError("the model was fitted on a vector of classes; fit it on a 0/1 label matrix to add labels")
         check_parameters(self)
-        same = self._memory is not None and same_rows(X, self._memory.X)
+        same = self._memory is not None and self._memory.recognises(X)
         matrix = self._memory.X if same and self._memory is not None else self._features(X, reset=False)
         same = same or (self._memory is not None and same_rows(matrix, self._memory.X))
         asked = rows_asked(matrix.shape[0], Y_new, annotated)
@@ -382,10 +382,10 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             assert past is not None
             assert recipe.lam is not None
             beta = self._arrival_beta(X, answers, recipe)
-            arrival = learn_coupled(
-                X, make_factor(X, centre=centre), answers, past, recipe.lam, beta,
-                centre=centre, judged_rows=judged_sample(X.shape[0], self.random_state),
-            )  # fmt: skip
+            kept = self._memory if everything else None
+            judged_rows = judged_sample(X.shape[0], self.random_state) if kept is None else kept.judged_rows
+            factor = make_factor(X, centre=centre)
+            arrival = learn_coupled(X, factor, answers, past, recipe.lam, beta, centre=centre, judged_rows=judged_rows)
         else:
             ridge, judged = self._prepared(X, answers, recipe, everything)
             beta = ridge.beta
@@ -426,6 +426,9 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         """The labels of `fit` learned again at such a number of rows; none for a model that was adopted."""
         if self._memory is None:
             return []
+        known = self._memory.known_trials(n_rows)
+        if known is not None:
+            return known
         weights = self._classifiers.weights(np.arange(self._n_fitted))
         intercept = self._classifiers.intercept[: self._n_fitted]
         if self.loss_ == "squared":
@@ -453,11 +456,15 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         n_labels, weights = len(self.label_names_), self._classifiers.weights
         if not same or self._answers is None:
             allowed = self._allowed()
-            return PastAnswers(n_labels, allowed, self._stand_ins(X, allowed), weights)
+            responses: Any = self._stand_ins(X, allowed)
+            if len(allowed) > MOST_SCORED:  # the Gram of thousands of score columns would cost more than all the rest
+                kept = screen(responses, coded(labels, self.fit_intercept), MOST_SCORED)
+                allowed, responses = allowed[kept], responses[:, kept]
+            return PastAnswers(n_labels, allowed, responses, weights)
         answers, numbers = self._answers, self._answers.labels
         if rows is None and not self._scored.size and self.fit_intercept:
             return PastAnswers(n_labels, numbers, None, weights, answers.gram, answers.cross(positive_rows(labels)))
-        responses: Any = answers.by_rows if rows is None else answers.by_rows[rows]
+        responses = answers.by_rows if rows is None else answers.by_rows[rows]
         if self.fit_intercept:  # a label that does not occur on these rows cannot enter
             present = np.flatnonzero(np.bincount(responses.indices, minlength=len(numbers)))
             numbers, responses = numbers[present], responses[:, present]
