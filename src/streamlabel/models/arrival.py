@@ -25,6 +25,7 @@ __all__ = [
     "label_products",
     "learn_arrival",
     "unseen_scores",
+    "screen",
 ]
 
 MOST_JUDGED = 1_000

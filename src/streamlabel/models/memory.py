@@ -152,6 +152,10 @@ class FitMemory:
         size = n_rows if n_rows < 60 else min(_MOST_JUDGED, n_rows // 3)
         return np.sort(np.random.default_rng(seed).permutation(n_rows)[:size])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies in other processes know the rows by their values only."""
+        return {**self.__dict__, "_source": None}
+
     def known_trials(self, n_rows: int) -> list[Trial] | None:
         """The trials at this number of rows, where they have been run."""
         return self._trials.get(min(budget_class(n_rows), self.X.shape[0] - len(self.judged_rows)))
@@ -194,10 +198,9 @@ def _n_trials(budget: int) -> int:
 
 
 def _remember(source: Any) -> tuple[weakref.ref[Any] | None, bytes]:
-    try:
-        return (None, b"") if source is None else (weakref.ref(source), _sampled(source))
-    except TypeError:  # lists, tuples
-        return None, b""
+    if isinstance(source, np.ndarray) or sparse.issparse(source):
+        return weakref.ref(source), _sampled(source)
+    return None, b""
 
 
 def _sampled(X: Any) -> bytes:

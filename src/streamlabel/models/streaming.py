@@ -19,7 +19,7 @@ from streamlabel.classifier.metric_ridge import PreparedRidge, make_ridge
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
 from streamlabel.metrics.topk import top_k
 from streamlabel.models.adopt import checked_classifiers, linear_parts
-from streamlabel.models.arrival import JudgedRows, PastAnswers, judged_sample, learn_arrival
+from streamlabel.models.arrival import JudgedRows, PastAnswers, judged_sample, learn_arrival, screen
 from streamlabel.models.asked import AskedRows, check_both_answers, group_by_rows, rows_asked
 from streamlabel.models.calibration import LAM, Recipe, Trial, choose_recipe, sketch
 from streamlabel.models.coupled_batch import learn_coupled
@@ -38,6 +38,8 @@ from streamlabel.stats.threads import one_thread
 from streamlabel.structure.dictionary import choose_dictionary
 
 __all__ = ["LabelReport", "StreamingLabelClassifier"]
+
+MOST_SCORED = 512  # labels that may enter a code by their scores
 
 
 class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
