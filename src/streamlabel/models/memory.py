@@ -17,6 +17,7 @@ from streamlabel.stats.labels import centred_cross
 __all__ = ["FitMemory", "LabelAnswers", "positive_rows"]
 
 _MOST_JUDGED = 1000
+_MOST_SCORES = 10_000_000
 _MOST_LOOSE = 64
 
 
@@ -147,9 +148,10 @@ class FitMemory:
         self._trials: dict[int, list[Trial]] = {}
 
     @staticmethod
-    def sample(n_rows: int, seed: int) -> IntArray:
-        """At most a third of the rows and at most a thousand; all where there are very few."""
-        size = n_rows if n_rows < 60 else min(_MOST_JUDGED, n_rows // 3)
+    def sample(n_rows: int, seed: int, n_labels: int = 1) -> IntArray:
+        """At most a third of the rows, a thousand, and ten million scores; all where there are very few rows."""
+        most = max(100, min(_MOST_JUDGED, _MOST_SCORES // n_labels))
+        size = n_rows if n_rows < 60 else min(most, n_rows // 3)
         return np.sort(np.random.default_rng(seed).permutation(n_rows)[:size])
 
     def __getstate__(self) -> dict[str, Any]:
