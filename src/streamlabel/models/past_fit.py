@@ -15,7 +15,7 @@ from streamlabel.models.initialise import alternate
 from streamlabel.models.inputs import coded
 from streamlabel.models.memory import FitMemory
 from streamlabel.models.nonlinear import choose_strength, refit_scores, solve_loss
-from streamlabel.results import CSC, CSR, FloatArray, IntArray, SolveReport
+from streamlabel.results import CSC, CSR, FloatArray, IntArray
 from streamlabel.stats.factors import RidgeFactor, make_factor
 from streamlabel.stats.labels import centred_cross, signed_label_gram
 
@@ -43,7 +43,6 @@ class PastFit:
     unseen: FloatArray
     leverages: FloatArray
     codes: CSC
-    report: SolveReport | None = None
 
 
 def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
@@ -78,9 +77,7 @@ def fit_alternating(
     rows = FitMemory.sample(n_rows, seed)
     scores = np.asarray(X[rows] @ found.weights) + intercept
     unseen = unseen_coupled_scores(factor, found.penalty, scores, targets[rows], rows, fit_intercept)
-    return PastFit(
-        found.weights, intercept, beta, "squared", ridge, rows, unseen, ridge.leverages(rows), found.codes, found.report
-    )
+    return PastFit(found.weights, intercept, beta, "squared", ridge, rows, unseen, ridge.leverages(rows), found.codes)
 
 
 def fit_with_loss(
@@ -90,12 +87,12 @@ def fit_with_loss(
     if beta == "auto":
         beta = choose_strength(X, labels, loss, fit_intercept, seed)
     beta = float(beta)
-    weights, intercept, report = solve_loss(X, labels, beta, loss, fit_intercept)
+    weights, intercept, _ = solve_loss(X, labels, beta, loss, fit_intercept)
     rows = FitMemory.sample(int(labels.shape[0]), seed)
     unseen = refit_scores(X, labels, None, beta, loss, fit_intercept, rows, seed)
     no_leverages = np.zeros(len(rows))
     codes = _no_codes(int(labels.shape[1]))
-    return PastFit(weights, intercept, beta, loss, None, rows, unseen, no_leverages, codes, report)
+    return PastFit(weights, intercept, beta, loss, None, rows, unseen, no_leverages, codes)
 
 
 def best_beta(factor: RidgeFactor, targets: FloatArray, fit_intercept: bool) -> float:

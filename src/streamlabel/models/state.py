@@ -13,7 +13,7 @@ import numpy as np
 
 from streamlabel.results import CSR, FloatArray, IntArray
 
-__all__ = ["BLOCK", "ClassifierBlocks"]
+__all__ = ["BLOCK", "ClassifierBlocks", "LabelNumbers"]
 
 BLOCK = 64
 
@@ -81,3 +81,32 @@ class ClassifierBlocks:
             columns = np.flatnonzero(owner == position)
             result[:, columns] = self._blocks[position][:, chosen[columns] % BLOCK]
         return result
+
+
+class LabelNumbers:
+    """The number of every label name. Immutable for its holder; models that grew from one another share one dictionary.
+
+    Names that others appended behind a holder's part are not in it. A holder that is not the newest copies.
+    """
+
+    def __init__(self, numbers: dict[str, int], size: int) -> None:
+        self._numbers, self._size = numbers, size
+
+    @classmethod
+    def of(cls, names: tuple[str, ...]) -> LabelNumbers:
+        return cls({name: number for number, name in enumerate(names)}, len(names))
+
+    def __contains__(self, name: object) -> bool:
+        return self._numbers.get(name, self._size) < self._size  # type: ignore[call-overload, no-any-return]
+
+    def __getitem__(self, name: str) -> int:
+        if name not in self:
+            raise KeyError(name)
+        return self._numbers[name]
+
+    def appended(self, names: tuple[str, ...]) -> LabelNumbers:
+        numbers, size = self._numbers, self._size
+        if len(numbers) != size:
+            numbers = {name: number for name, number in numbers.items() if number < size}
+        numbers.update((name, size + j) for j, name in enumerate(names))
+        return LabelNumbers(numbers, size + len(names))

@@ -31,7 +31,7 @@ from streamlabel.models.memory import FitMemory, LabelAnswers, positive_rows
 from streamlabel.models.nonlinear import learn_with_loss, row_unit
 from streamlabel.models.past_fit import PastFit, best_beta, fit_alternating, fit_ridge, fit_with_loss
 from streamlabel.models.reports import LabelReport
-from streamlabel.models.state import ClassifierBlocks
+from streamlabel.models.state import ClassifierBlocks, LabelNumbers
 from streamlabel.results import CSC, CSR, FloatArray, IntArray
 from streamlabel.stats.factors import make_factor
 from streamlabel.stats.threads import one_thread
@@ -143,7 +143,6 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         learned = self._learn_past(matrix, labels)
         rows = learned.judged_rows
         self._classes_1d: Any = classes
-        self.classes_ = np.array(names, dtype=object) if classes is None else classes
         self._ridge: PreparedRidge | None = learned.ridge
         self._memory: FitMemory | None = FitMemory(
             matrix, labels, learned.unseen, rows, learned.leverages, self.random_state, source=X
@@ -295,6 +294,12 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         return sparse.csc_array(sparse.hstack(columns, format="csc"))
 
     @property
+    def classes_(self) -> Any:
+        """The label names, or the classes where `fit` was given a vector of them."""
+        check_is_fitted(self)
+        return np.array(self.label_names_, dtype=object) if self._classes_1d is None else self._classes_1d
+
+    @property
     def coef_(self) -> FloatArray:
         return self._classifiers.weights().T
 
@@ -349,7 +354,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self._basis: FloatArray | None = None
         self._scored = np.empty(0, dtype=np.intp)  # labels that may enter a code by their scores only
         self._codes: tuple[CSC, ...] = (codes,)
-        self._numbers = {name: number for number, name in enumerate(names)}
+        self._numbers = LabelNumbers.of(names)
         self.label_names_: tuple[str, ...] = names
 
     # -- an arrival -------------------------------------------------------------------------------------------------
@@ -506,11 +511,10 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             "_answers": answers_now,
             "_scored": scored,
             "_codes": (*self._codes, new.codes),
-            "_numbers": {**self._numbers, **{name: n_past + j for j, name in enumerate(names)}},
+            "_numbers": self._numbers.appended(names),
             "_decisions": self._decisions.appended(new.decisions),
             "reports_": (*self.reports_, *new.reports),
             "label_names_": names_now,
-            "classes_": np.array(names_now, dtype=object),
         }
         self.__dict__.update(state)  # one step: an interruption leaves the old model or the new one
 
