@@ -97,7 +97,7 @@ class LabelNumbers:
         return cls({name: number for number, name in enumerate(names)}, len(names))
 
     def __contains__(self, name: object) -> bool:
-        return self._numbers.get(name, self._size) < self._size  # type: ignore[call-overload, no-any-return]
+        return self._numbers.get(name, self._size) < self._size  # type: ignore[call-overload]
 
     def __getitem__(self, name: str) -> int:
         if name not in self:
