@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import doctest
 import importlib.util
+import itertools
 import re
 import runpy
 import shlex
@@ -212,6 +213,18 @@ def commands(command: click.Command = main, path: tuple[str, ...] = ()) -> Itera
 def test_every_command_is_in_the_docs() -> None:
     shown = [block.argument for block in blocks_of(DOCS / "cli.md") if block.kind == "{command-help}"]
     assert sorted(shown) == sorted(commands())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_the_text_names_exists(page: Path) -> None:
+    """Commands and files that are named between the blocks, where nothing runs them."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    known = set(commands())
+    for named in re.findall(r"`streamlabel ([a-z][a-z -]*)", text):
+        words = " ".join(itertools.takewhile(lambda word: not word.startswith("-"), named.split()))
+        assert words in known, f"{page.name}: there is no 'streamlabel {words}'"
+    for named in re.findall(r"(?:benchmarks|docs|examples|tests)/[\w/]+\.(?:py|md)", text):
+        assert (ROOT / named).is_file(), f"{page.name}: there is no {named}"
 
 
 def test_every_layer_with_public_modules_is_in_the_reference() -> None:
