@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from streamlabel import StreamingLabelClassifier
-from streamlabel.models.state import BLOCK, ClassifierBlocks, LabelNumbers
+from streamlabel.models.state import BLOCK, ClassifierBlocks, LabelNumbers, SharedList
 
 
 def test_a_holder_sees_its_own_part_only():
@@ -29,6 +29,16 @@ def test_two_branches_do_not_disturb_each_other():
     assert "x" not in right
     assert left.appended(("z",))["z"] == 3
     assert right.appended(("x",))["x"] == 2
+
+
+def test_a_shared_list_branches():
+    root = SharedList.of("ab")
+    left, right = root.appended("cd"), root.appended("x")
+    assert (root.items(), left.items(), right.items()) == (("a", "b"), ("a", "b", "c", "d"), ("a", "b", "x"))
+    assert left.appended("e")[4] == "e"
+    assert len(left) == 4
+    with pytest.raises(IndexError):
+        root[2]
 
 
 def test_copies_of_a_model_grow_apart(rng):

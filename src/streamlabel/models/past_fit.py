@@ -55,7 +55,7 @@ def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept
     else:  # targets 2B - 1: the solve is linear
         weights = 2.0 * weights - ridge.solve(np.ones((n_rows, 1)))
         intercept = np.zeros(n_labels)
-    rows = FitMemory.sample(n_rows, seed)
+    rows = FitMemory.sample(n_rows, seed, int(labels.shape[1]))
     leverages = ridge.leverages(rows)
     scores = np.asarray(X[rows] @ weights) + intercept
     unseen = unseen_scores(scores, coded(labels[rows], fit_intercept), leverages)
@@ -74,7 +74,7 @@ def fit_alternating(
     found = alternate(factor, factor.project(targets), gram, lam * n_rows, beta)
     rates = targets.mean(axis=0) if fit_intercept else np.zeros(labels.shape[1])
     intercept = rates - factor.mean @ found.weights
-    rows = FitMemory.sample(n_rows, seed)
+    rows = FitMemory.sample(n_rows, seed, int(labels.shape[1]))
     scores = np.asarray(X[rows] @ found.weights) + intercept
     unseen = unseen_coupled_scores(factor, found.penalty, scores, targets[rows], rows, fit_intercept)
     return PastFit(found.weights, intercept, beta, "squared", ridge, rows, unseen, ridge.leverages(rows), found.codes)
@@ -88,7 +88,7 @@ def fit_with_loss(
         beta = choose_strength(X, labels, loss, fit_intercept, seed)
     beta = float(beta)
     weights, intercept, _ = solve_loss(X, labels, beta, loss, fit_intercept)
-    rows = FitMemory.sample(int(labels.shape[0]), seed)
+    rows = FitMemory.sample(int(labels.shape[0]), seed, int(labels.shape[1]))
     unseen = refit_scores(X, labels, None, beta, loss, fit_intercept, rows, seed)
     no_leverages = np.zeros(len(rows))
     codes = _no_codes(int(labels.shape[1]))

@@ -7,15 +7,18 @@ is the same bits whatever has been added since.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from streamlabel.results import CSR, FloatArray, IntArray
 
-__all__ = ["BLOCK", "ClassifierBlocks", "LabelNumbers"]
+__all__ = ["BLOCK", "ClassifierBlocks", "LabelNumbers", "SharedList"]
 
 BLOCK = 64
+
+Item = TypeVar("Item")
 
 
 class ClassifierBlocks:
@@ -81,6 +84,39 @@ class ClassifierBlocks:
             columns = np.flatnonzero(owner == position)
             result[:, columns] = self._blocks[position][:, chosen[columns] % BLOCK]
         return result
+
+
+class SharedList(Generic[Item]):
+    """Items in order, growing at the end; immutable for its holder. Models that grew from one another share one list,
+    each knowing how much of it is its own; a holder that is not the newest copies."""
+
+    def __init__(self, everything: list[Item], size: int) -> None:
+        self._everything, self._size = everything, size
+        self._mine: tuple[Item, ...] | None = None
+
+    @classmethod
+    def of(cls, items: Iterable[Item]) -> SharedList[Item]:
+        everything = list(items)
+        return cls(everything, len(everything))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, position: int) -> Item:
+        if not 0 <= position < self._size:
+            raise IndexError(position)
+        return self._everything[position]
+
+    def items(self) -> tuple[Item, ...]:
+        """All of them; made when first asked for."""
+        if self._mine is None:
+            self._mine = tuple(self._everything[: self._size])
+        return self._mine
+
+    def appended(self, items: Iterable[Item]) -> SharedList[Item]:
+        everything = self._everything if len(self._everything) == self._size else self._everything[: self._size]
+        everything.extend(items)
+        return SharedList(everything, len(everything))
 
 
 class LabelNumbers:

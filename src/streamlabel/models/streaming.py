@@ -31,7 +31,7 @@ from streamlabel.models.memory import FitMemory, LabelAnswers, positive_rows
 from streamlabel.models.nonlinear import learn_with_loss, row_unit
 from streamlabel.models.past_fit import PastFit, best_beta, fit_alternating, fit_ridge, fit_with_loss
 from streamlabel.models.reports import LabelReport
-from streamlabel.models.state import ClassifierBlocks, LabelNumbers
+from streamlabel.models.state import ClassifierBlocks, LabelNumbers, SharedList
 from streamlabel.results import CSC, CSR, FloatArray, IntArray
 from streamlabel.stats.factors import make_factor
 from streamlabel.stats.threads import one_thread
@@ -158,7 +158,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self._decisions = decide(learned.unseen, truth, self.threshold, self._usual_threshold())
         counts, sizes = np.asarray(labels.sum(axis=0)).ravel(), np.diff(learned.codes.indptr)
         lam = self._fixed_lam() if self.start == "alternating" else None
-        self.reports_ = tuple(
+        self._reports = SharedList.of(
             LabelReport(
                 name, matrix.shape[0], int(counts[j]), 0.0, lam, False, learned.beta, int(sizes[j]), loss=learned.loss,
                 coupled=lam is not None,
@@ -190,7 +190,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         loss = "squared" if model.loss == "auto" else model.loss
         model._begin(names, weights, offsets, loss, sparse.csc_array((len(names), len(names))))
         model._decisions = Decisions(np.zeros(offsets.size), np.ones(offsets.size), np.zeros(offsets.size))
-        model.reports_ = tuple(LabelReport(name, 0, 0, 0.0, None, False, np.nan, loss=loss) for name in names)
+        model._reports = SharedList.of(LabelReport(name, 0, 0, 0.0, None, False, np.nan, loss=loss) for name in names)
         return model
 
     @classmethod
@@ -276,22 +276,32 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         """The k labels with the largest weights (by size) in the code of a label, with sign; [] if it has none."""
         check_is_fitted(self)
         if label not in self._numbers:
-            raise NotFoundError(f"no label is called {label!r}; label_names_ lists all {len(self.label_names_)}")
+            raise NotFoundError(f"no label is called {label!r}; label_names_ lists all {len(self._names)}")
         number = self._numbers[label]
         for codes in self._codes:
             if number < codes.shape[1]:
                 span = slice(codes.indptr[number], codes.indptr[number + 1])
                 labels, values = codes.indices[span], codes.data[span]
                 order = np.argsort(-np.abs(values), kind="stable")[:k]
-                return [(self.label_names_[int(labels[i])], float(values[i])) for i in order]
+                return [(self._names[int(labels[i])], float(values[i])) for i in order]
             number -= codes.shape[1]
         return []
 
     @property
     def structure_(self) -> CSC:
-        n_labels = len(self.label_names_)
+        n_labels = len(self._names)
         columns = [sparse.csc_array((c.data, c.indices, c.indptr), shape=(n_labels, c.shape[1])) for c in self._codes]
         return sparse.csc_array(sparse.hstack(columns, format="csc"))
+
+    @property
+    def label_names_(self) -> tuple[str, ...]:
+        """The label names in order of arrival; the order of every column."""
+        return self._names.items()
+
+    @property
+    def reports_(self) -> tuple[LabelReport, ...]:
+        """How each label was learned."""
+        return self._reports.items()
 
     @property
     def classes_(self) -> Any:
@@ -313,7 +323,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
 
     @thresholds_.setter
     def thresholds_(self, values: ArrayLike) -> None:
-        found = np.array(np.broadcast_to(np.asarray(values, dtype=np.float64), (len(self.label_names_),)))
+        found = np.array(np.broadcast_to(np.asarray(values, dtype=np.float64), (len(self._names),)))
         if np.isnan(found).any():
             raise DataError("thresholds_ contains NaN; give a number for every label")
         self._decisions = replace(self._decisions, thresholds=found)
@@ -355,7 +365,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self._scored = np.empty(0, dtype=np.intp)  # labels that may enter a code by their scores only
         self._codes: tuple[CSC, ...] = (codes,)
         self._numbers = LabelNumbers.of(names)
-        self.label_names_: tuple[str, ...] = names
+        self._names = SharedList.of(names)
 
     # -- an arrival -------------------------------------------------------------------------------------------------
 
@@ -460,7 +470,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _past(self, X: Any, rows: IntArray | None, same: bool, labels: CSR) -> PastAnswers:
         """Who may enter a code on these rows: labels answered there, by their answers; the others, by their scores."""
-        n_labels, weights = len(self.label_names_), self._classifiers.weights
+        n_labels, weights = len(self._names), self._classifiers.weights
         if not same or self._answers is None:
             allowed = self._allowed()
             responses: Any = self._stand_ins(X, allowed)
@@ -492,20 +502,19 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     def _allowed(self) -> IntArray:
         """The labels that may enter a code where there are no answers, only scores."""
         if self._answers is None:
-            return np.arange(len(self.label_names_) if self.dictionary == "all" else self._n_fitted)
+            return np.arange(len(self._names) if self.dictionary == "all" else self._n_fitted)
         return np.concatenate((self._answers.labels, self._scored))
 
     def _commit(self, groups: list[LearnedGroup], names: tuple[str, ...], asked: AskedRows, same: bool) -> None:
         """Put everything together and swap it in at once."""
         new = gather(groups, names, self.threshold, self._usual_threshold())
-        n_past, n_new = len(self.label_names_), len(names)
+        n_past, n_new = len(self._names), len(names)
         answers_now, scored = self._answers, self._scored
         if self.dictionary == "all" and answers_now is not None:
             if same and asked.everything:
                 answers_now = answers_now.appended(n_past, positive_rows(asked.labels), groups[0].correlations)
             else:
                 scored = np.concatenate((scored, np.arange(n_past, n_past + n_new)))
-        names_now = (*self.label_names_, *names)
         state = {
             "_classifiers": self._classifiers.appended(new.weights, new.intercept),
             "_answers": answers_now,
@@ -513,8 +522,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             "_codes": (*self._codes, new.codes),
             "_numbers": self._numbers.appended(names),
             "_decisions": self._decisions.appended(new.decisions),
-            "reports_": (*self.reports_, *new.reports),
-            "label_names_": names_now,
+            "_reports": self._reports.appended(new.reports),
+            "_names": self._names.appended(names),
         }
         self.__dict__.update(state)  # one step: an interruption leaves the old model or the new one
 
@@ -524,7 +533,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _new_names(self, label_names: Iterable[str] | None, n_new: int) -> tuple[str, ...]:
         if label_names is None:
-            label_names = default_label_names(n_new, first=len(self.label_names_))
+            label_names = default_label_names(n_new, first=len(self._names))
         names = check_label_names(label_names, n_new)
         for name in names:
             if name in self._numbers:
