@@ -83,8 +83,8 @@ def _as_text(result: DemoResult, out: Path) -> str:
         f"{result.n_past} labels known, fitted on {result.n_train} rows in {result.fit_seconds:.1f} s. "
         f"{last.n_known - result.n_past} more arrive in {len(result.batches)} batches, {settings.budget} answers each.",
         _batch_table(result.batches),
-        "P@1/3/5 and average AUC in percent over the new labels so far, on "
-        f"{result.n_test} unseen rows\n(a row with none of them counts as a miss); 'alone' is the same learner without the past.",
+        f"P@1/3/5 and average AUC in percent over the new labels so far, on {result.n_test} unseen rows\n"
+        "(a row with none of them counts as a miss); 'alone' is the same learner without the past.",
         "What the new labels with the most yes answers resemble:\n" + _neighbour_lines(result),
         f"Old labels: scores {'bit-identical to' if result.old_unchanged else 'DIFFERENT FROM'} those before any label "
         f"arrived (SHA-256 {result.fingerprint_after[:16]}).",
