@@ -8,7 +8,13 @@ from click.testing import CliRunner
 
 from streamlabel.cli import main
 from streamlabel.data.twins import make_twin
-from streamlabel.experiments.bench_arrivals import time_batch, time_few_rows, time_flatness, time_single
+from streamlabel.experiments.bench_arrivals import (
+    time_batch,
+    time_few_rows,
+    time_flatness,
+    time_single,
+    time_steps,
+)
 
 
 def test_timings_of_a_small_set():
@@ -21,6 +27,13 @@ def test_timings_of_a_small_set():
     assert [timing.reference for timing in batch] == ["LinearSVC", "LogisticRegression(liblinear)"]
     for timing in batch:
         assert timing.ratio == timing.reference_cpu_ms / timing.cpu_ms
+
+
+def test_steps_are_parts_of_the_whole():
+    steps = {step.what: step for step in time_steps(make_twin(300, 60, 30, 10, 3, random_state=0), n_labels=5)}
+    for name in ("recognises", "cross", "represent", "solve", "gather", "_commit"):
+        assert 0 < steps[name].ms <= steps["add_labels"].ms, name
+    assert steps["solve"].floor_bytes > 8 * 60 * 60 / 2
 
 
 def test_flatness_is_against_the_first_size():

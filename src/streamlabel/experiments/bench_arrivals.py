@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import cProfile
+import pstats
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +22,7 @@ from streamlabel.data.twins import make_twin
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, Dataset, IntArray
 
-__all__ = ["Timing", "time_batch", "time_few_rows", "time_flatness", "time_single"]
+__all__ = ["Step", "Timing", "time_batch", "time_few_rows", "time_flatness", "time_single", "time_steps"]
 
 
 @dataclass
@@ -75,6 +77,53 @@ def time_single(name: str, data: Dataset, n_labels: int = 30) -> Timing:
         for j in chosen[3:]:
             model.add_labels(X, Y[:, [j]])
     return Timing(f"{name}: one label, all rows", len(chosen) - 3, clock.cpu_ms, clock.wall_ms)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A part of one fully annotated arrival: its time, and the bytes it cannot do without."""
+
+    what: str
+    ms: float
+    floor_bytes: int
+
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def time_steps(data: Dataset, n_labels: int = 20) -> list[Step]:
+    """Where the time of one fully annotated label goes, under the profiler (which adds to small steps).
+
+    The floor of a step is what must be read at least: the rows of the label's positives for its products with the past,
+    half of the inverse and the rows twice for the solve, the judged rows for decisions.
+    """
+    X, Y, model, new = _half(data)
+    for j in new[:3]:
+        model.add_labels(X, Y[:, [j]])
+    chosen = new[3 : 3 + n_labels]
+    profile = cProfile.Profile()
+    profile.enable()
+    for j in chosen:
+        model.add_labels(X, Y[:, [j]])
+    profile.disable()
+    positives = int(np.asarray(Y[:, chosen].sum(axis=0)).mean())
+    labels_a_row = Y.nnz / data.n_rows
+    small = min(X.shape)
+    rows_once = 12 * X.nnz
+    floors = {
+        "add_labels": 0,
+        "recognises": 4096 * 8,
+        "cross": int(positives * labels_a_row * 4),
+        "represent": 0,
+        "solve": 4 * small * (small + 1) + 2 * rows_once,
+        "gather": rows_once * min(1000, data.n_rows // 3) // data.n_rows,
+        "_commit": 0,
+    }
+    found = dict.fromkeys(floors, 0.0)
+    for (file, _, name), (_, _, _, cumulative, _) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
+        if name in floors and "streamlabel" in file and ("metric_ridge" in file) == (name == "solve"):
+            found[name] = max(found[name], 1000.0 * cumulative / len(chosen))
+    return [Step(name, found[name], floors[name]) for name in floors]
 
 
 def time_few_rows(name: str, data: Dataset, n_rows: int = 100, n_labels: int = 30) -> Timing:
