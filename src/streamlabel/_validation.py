@@ -56,6 +56,8 @@ def canonical_labels(Y: Any, *, name: str = "Y") -> CSR:
 
 def check_label_names(names: Iterable[str], n_labels: int, *, taken: Iterable[str] = ()) -> tuple[str, ...]:
     """Names as a tuple of NFC strings: as many as labels, 1 to 200 characters, printable, different from each other."""
+    if isinstance(names, str):
+        raise DataError(f"label_names is the string {names!r}; give a list of names, [{names!r}]")
     result = tuple(unicodedata.normalize("NFC", str(name)) for name in names)
     if len(result) != n_labels:
         raise DataError(f"{len(result)} label names for {n_labels} labels; give one name a column of Y")

@@ -16,7 +16,7 @@ CSR: TypeAlias = sparse.csr_array
 CSC: TypeAlias = sparse.csc_array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Examples and their labels, in the one form that everything downstream reads.
 
@@ -51,6 +51,11 @@ class Dataset:
     def n_labels(self) -> int:
         return int(self.Y.shape[1])
 
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.n_rows} rows, {self.n_features} features, {self.n_labels} labels, source={self.source!r})"
+        )
+
     def take_rows(self, rows: IntArray) -> Dataset:
         """The same set with these rows only, in this order."""
         return replace(
@@ -66,7 +71,7 @@ class Dataset:
         return replace(self, Y=self.Y[:, labels], label_names=tuple(self.label_names[j] for j in labels))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TextDataset:
     """Texts and their labels, before the texts become numbers (see ``data.text``).
 
@@ -87,6 +92,9 @@ class TextDataset:
     @property
     def n_labels(self) -> int:
         return int(self.Y.shape[1])
+
+    def __repr__(self) -> str:
+        return f"TextDataset({self.n_rows} texts, {self.n_labels} labels, source={self.source!r})"
 
 
 @dataclass(frozen=True)

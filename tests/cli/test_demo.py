@@ -97,6 +97,8 @@ def test_on_a_real_set(data_root, tmp_path):
         (["--dataset", "bibtx"], 3, "bibtex"),
         (["--budget", "1"], 2, "budget"),
         (["--out", "no/such/folder/r.html"], 3, "no/such/folder"),
+        (["--out", "/proc/r.html"], 1, "cannot be written there"),
+        (["--budget", "999999", "--out", "report-of-a-test.html"], 1, "ask for fewer"),
     ],
 )
 def test_mistakes_end_with_one_message(arguments, code, says):

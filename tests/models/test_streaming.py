@@ -102,7 +102,8 @@ def test_top_k_is_the_sorted_scores(case):
         (lambda y: y * 0, ["n"], DataError, "'n' has no positive example"),
         (lambda y: y * 0 + 1, ["n"], DataError, "'n' has no negative example"),
         (lambda y: y * 2, None, DataError, "holds 2"),
-        (lambda y: np.where(y == 1, np.nan, 0.0), None, DataError, "NaN or infinity"),
+        (lambda y: np.where(y == 1, np.nan, 0.0), None, DataError, "say what was asked with annotated="),
+        (lambda y: y, "newcomer", DataError, "give a list of names"),
         (lambda y: y, ["label_3"], ConflictError, "'label_3' is taken"),
         (lambda y: y, ["a", "b"], DataError, "2 label names for 1 labels"),
     ],
@@ -128,6 +129,10 @@ def test_mistakes_are_named(case):
         StreamingLabelClassifier(lam=-1).fit(X, Y[:, :60]).add_labels(X, Y[:, 60])
     with pytest.raises(DataError, match="annotated names row 999"):
         clf.add_labels(X, Y[:, 60], annotated=[1, 999])
+    with pytest.raises(DataError, match="a 0/1 mask must be boolean"):
+        clf.add_labels(X, Y[:, 60], annotated=(np.arange(150) < 60).astype(int))
+    with pytest.raises(DataError, match="annotated is empty"):
+        clf.add_labels(X, Y[:, 60], annotated=[])
 
 
 def test_inputs_are_not_changed(case):

@@ -11,7 +11,7 @@ import click
 
 from streamlabel.cli._output import format_table, json_option, note, progress_bar, write
 from streamlabel.data.catalogue import load_catalogue_set
-from streamlabel.exceptions import NotFoundError
+from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.experiments.arrivals import (
     ArrivalSettings,
     BatchRecord,
@@ -55,6 +55,12 @@ def demo(dataset: str | None, budget: int, batches: int, past: float, seed: int,
     """
     if not out.resolve().parent.is_dir():
         raise NotFoundError(f"{out}: there is no folder {out.parent} to write the report to; make it or change --out")
+    try:
+        aside = out.with_name(out.name + ".part")
+        aside.touch()
+        aside.unlink()
+    except OSError as error:
+        raise DataError(f"{out}: the report cannot be written there ({error.strerror}); change --out") from error
     settings = ArrivalSettings(past, batches, budget, seed)
     if dataset is None:
         train, test = corpus_sets(seed)

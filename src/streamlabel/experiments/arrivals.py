@@ -119,6 +119,8 @@ def run_arrivals(
     rows of its own (at least one yes among them, as from a user who names a label because of an example); everything
     else is unknown. Labels without a yes and a no among the training rows cannot be learned and are counted.
     """
+    if settings.budget > train.n_rows:
+        raise DataError(f"{settings.budget} answers a label; there are {train.n_rows} training rows: ask for fewer")
     X, X_test = _unit_rows(train), _unit_rows(test)
     stream, n_skipped = _stream(train, settings)
     names = train.label_names

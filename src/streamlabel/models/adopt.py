@@ -39,6 +39,10 @@ def linear_parts(estimator: Any) -> tuple[FloatArray, FloatArray]:
     classes of a kernel machine, are not labels and are refused.
     """
     name = type(estimator).__name__
+    if hasattr(estimator, "named_steps"):
+        raise DataError(
+            f"{name} is a chain of steps; pass its last one (pipeline[-1]), and rows as the others make them"
+        )
     try:
         if isinstance(estimator, OneVsRestClassifier | MultiOutputClassifier):
             parts = [_coefficients(part) for part in estimator.estimators_]
@@ -47,7 +51,8 @@ def linear_parts(estimator: Any) -> tuple[FloatArray, FloatArray]:
             return np.vstack([coef for coef, _ in parts]), np.hstack([intercept for _, intercept in parts])
         coef, intercept = _coefficients(estimator)
     except AttributeError as error:
-        raise DataError(f"{name} has no linear coefficients ({error}); fit it first, or use from_coef") from error
+        todo = "fit it first" if not hasattr(estimator, "classes_") else "only linear models can be adopted"
+        raise DataError(f"{name} has no linear coefficients ({error}); {todo} (see also from_coef)") from error
     if len(coef) > 1 and hasattr(estimator, "support_vectors_"):
         raise DataError(f"{name} has one classifier for each pair of classes; put it into OneVsRestClassifier")
     return coef, intercept

@@ -48,13 +48,13 @@ def rows_asked(n_rows: int, Y_new: Any, annotated: Any) -> AskedRows:
     if Y_new.shape[1] == 0:
         raise DataError("Y_new has no column; give at least one label")
     if annotated is None:
-        return AskedRows(canonical_labels(Y_new, name="Y_new"), None, None)
+        return AskedRows(_answers(Y_new), None, None)
     if (sparse.issparse(annotated) or np.ndim(annotated) == 2) and np.shape(annotated)[1:] != ():
         return _cells_asked(Y_new, annotated)
     rows = _row_numbers(annotated, n_rows)
     if rows.size < 2:
         raise DataError(f"{rows.size} rows are annotated; at least one yes and one no are needed")
-    labels = canonical_labels(_csr(Y_new)[rows] if sparse.issparse(Y_new) else Y_new[rows], name="Y_new")
+    labels = _answers(_csr(Y_new)[rows] if sparse.issparse(Y_new) else Y_new[rows])
     return AskedRows(_put_rows(labels, rows, n_rows), None if rows.size == n_rows else rows, None)
 
 
@@ -104,23 +104,31 @@ def _cells_asked(Y_new: Any, annotated: Any) -> AskedRows:
     cells.sum_duplicates()
     if not sparse.issparse(Y_new):
         Y_new = np.where(cells.toarray(), Y_new, 0)
-        return AskedRows(canonical_labels(Y_new, name="Y_new"), None, cells)
+        return AskedRows(_answers(Y_new), None, cells)
     known = _csr(Y_new).multiply(cells.astype(np.int8).tocsr())
-    return AskedRows(canonical_labels(sparse.csr_array(known), name="Y_new"), None, cells)
+    return AskedRows(_answers(sparse.csr_array(known)), None, cells)
 
 
 def _row_numbers(annotated: Any, n_rows: int) -> IntArray:
     chosen = np.asarray(annotated)
+    if not chosen.size:
+        raise DataError("annotated is empty; name the rows that were asked, at least one yes and one no among them")
     if chosen.dtype == bool:
         if chosen.shape != (n_rows,):
             raise DataError(f"annotated has shape {chosen.shape}; expected one entry a row, ({n_rows},)")
         return np.flatnonzero(chosen)
     if chosen.ndim != 1 or not np.issubdtype(chosen.dtype, np.integer):
         raise DataError("annotated must be a boolean mask of rows or cells, or row numbers")
+    ordered = np.sort(chosen)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if twice.size:
+        raise DataError(
+            f"annotated repeats row {int(twice[0])}; give every row once (a 0/1 mask must be boolean: .astype(bool))"
+        )
     outside = chosen[(chosen < 0) | (chosen >= n_rows)]
     if outside.size:
         raise DataError(f"annotated names row {int(outside[0])}; there are {n_rows} rows, counted from 0")
-    return np.unique(chosen)
+    return ordered
 
 
 def _put_rows(labels: CSR, rows: IntArray, n_rows: int) -> CSR:
@@ -133,3 +141,10 @@ def _put_rows(labels: CSR, rows: IntArray, n_rows: int) -> CSR:
 
 def _csr(Y: Any) -> CSR:
     return sparse.csr_array(Y)
+
+
+def _answers(Y: Any) -> CSR:
+    values = _csr(Y).data if sparse.issparse(Y) else np.asarray(Y)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise DataError("Y_new contains NaN; say what was asked with annotated=..., and put anything where it was not")
+    return canonical_labels(Y, name="Y_new")
