@@ -82,7 +82,7 @@ def group_by_rows(asked: AskedRows) -> Iterator[tuple[IntArray, IntArray | None,
 
 def check_both_answers(asked: AskedRows, names: tuple[str, ...]) -> None:
     """Every label needs a yes and a no."""
-    yes = np.asarray(asked.labels.sum(axis=0)).ravel()
+    yes = np.bincount(asked.labels.indices, minlength=asked.n_labels)
     if asked.cells is not None:
         total = np.diff(asked.cells.indptr)
     else:

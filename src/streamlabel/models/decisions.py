@@ -65,7 +65,7 @@ def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> t
                 break
             size = np.where(worse, 0.5 * size, size)
         slope, offset, loss = slope - size * step1, offset - size * step0, trial
-        if max(np.abs(size * step1).max(initial=0.0), np.abs(size * step0).max(initial=0.0)) < 1e-5:
+        if max(np.abs(size * step1).max(initial=0.0), np.abs(size * step0).max(initial=0.0)) < 1e-4:
             break
     slope, offset = (
         np.where(usable, slope / unit, 1.0),
