@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 XDIST  ?= -n 2
 
 # ../shared/data is where the developers keep the real data sets; elsewhere set STREAMLABEL_DATA yourself.
-STREAMLABEL_DATA ?= $(wildcard ../shared/data)
+STREAMLABEL_DATA ?= $(abspath $(wildcard ../shared/data))
 export STREAMLABEL_DATA
 
 .PHONY: help demo test test-slow test-core lint format bench docs lock clean

@@ -20,4 +20,4 @@ def data_root() -> Path:
     root = os.environ.get("STREAMLABEL_DATA", "")
     if not root or not Path(root).is_dir():
         pytest.skip("STREAMLABEL_DATA does not name a folder of data sets")
-    return Path(root)
+    return Path(root).resolve()

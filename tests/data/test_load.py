@@ -127,6 +127,7 @@ def test_what_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.data
 def test_real_files(data_root: Path) -> None:
+    pytest.importorskip("pyarrow", reason="Parquet is an extra")
     dataset = load_dataset(data_root / "eurlex57k" / "eurlex57k_text.parquet", id_column="celex_id")
     assert isinstance(dataset, TextDataset)
     assert (dataset.n_rows, dataset.n_labels) == (57_000, 4_271)
