@@ -47,9 +47,9 @@ def canonical_labels(Y: Any, *, name: str = "Y") -> CSR:
     if matrix.nnz and not np.isin(matrix.data, (0.0, 1.0)).all():
         bad = matrix.data[~np.isin(matrix.data, (0.0, 1.0))][0]
         raise DataError(f"{name} holds {bad:g}; label matrices hold 0 and 1 only")
-    labels = sparse.csr_array((matrix.data.astype(np.int8), matrix.indices, matrix.indptr), shape=matrix.shape)
+    parts = matrix.data.astype(np.int8), matrix.indices.copy(), matrix.indptr.copy()
+    labels = sparse.csr_array(parts, shape=matrix.shape)
     if labels.nnz and not labels.data.all():
-        labels = labels.copy()
         labels.eliminate_zeros()
     return labels
 

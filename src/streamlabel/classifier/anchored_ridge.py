@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamlabel.results import FloatArray
-from streamlabel.stats.factors import RidgeFactor
+from streamlabel.stats.factors import RidgeFactor, row_scale
 
 __all__ = ["BETA_STEPS", "beta_grid", "choose_beta", "generalised_error", "solve_anchored_ridge"]
 
@@ -23,7 +23,7 @@ BETA_STEPS = np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]
 def beta_grid(factor: RidgeFactor) -> FloatArray:
     """`BETA_STEPS` in units of the mean squared length of a centred row."""
     scale = float(factor.eigenvalues.sum()) / max(factor.n_rows, 1)
-    return max(scale, np.finfo(np.float64).tiny) * BETA_STEPS
+    return row_scale(scale, float(factor.mean @ factor.mean)) * BETA_STEPS
 
 
 def generalised_error(factor: RidgeFactor, projected: FloatArray, energy: FloatArray, beta: float) -> FloatArray:

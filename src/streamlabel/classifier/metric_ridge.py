@@ -15,10 +15,11 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
+from streamlabel.exceptions import DataError
 from streamlabel.results import CSR, FloatArray, IntArray
-from streamlabel.stats.factors import centre_kernel, dense
+from streamlabel.stats.factors import centred_gram, centred_kernel, dense, row_scale
 
 __all__ = ["FeatureRidge", "PreparedRidge", "RowRidge", "make_ridge", "mean_square_length"]
 
@@ -45,8 +46,10 @@ class PreparedRidge(Protocol):
 
 def mean_square_length(X: CSR | FloatArray, mean: FloatArray) -> float:
     """The mean squared length of a row minus the mean: what beta is measured in."""
-    values = X.data if sparse.issparse(X) else np.ravel(X)
-    return max(float(values @ values) / max(X.shape[0], 1) - float(mean @ mean), np.finfo(np.float64).tiny)
+    offset = float(mean @ mean)
+    if isinstance(X, np.ndarray):
+        return row_scale(float(np.square(X - mean).sum()) / max(len(X), 1), offset)
+    return row_scale(float(X.data @ X.data) / max(X.shape[0], 1) - offset, offset)
 
 
 def make_ridge(
@@ -83,9 +86,7 @@ class RowRidge:
         self.n_rows = int(X.shape[0])
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
         self._share = share if basis is not None else 0.0
-        kernel = dense(X @ X.T) if gram is None else gram
-        if centre and gram is None:
-            centre_kernel(kernel)
+        kernel = centred_kernel(X, self.mean) if gram is None else gram
         if self._share:
             assert basis is not None
             scores = np.asarray(X @ basis)
@@ -96,7 +97,7 @@ class RowRidge:
             kernel *= 1.0 - self._share
             kernel += (self._share * self._scale) * (scores @ scores.T)
         kernel.flat[:: self.n_rows + 1] += beta
-        self._factor = linalg.cho_factor(kernel, lower=True, overwrite_a=True, check_finite=False)
+        self._factor = _cholesky(kernel)
 
     def solve(self, targets: CSR | FloatArray) -> FloatArray:
         duals = self._duals(dense(targets))
@@ -141,8 +142,7 @@ class FeatureRidge:
         n_features = int(X.shape[1])
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(n_features)
         if gram is None:
-            gram = dense(X.T @ X)
-            gram -= self.n_rows * np.outer(self.mean, self.mean)
+            gram = centred_gram(X, self.mean)
         self._root: FloatArray | None = None
         self._inverse: FloatArray | None = None  # made when a single target is first solved
         if basis is not None and share:
@@ -152,7 +152,7 @@ class FeatureRidge:
             self._root = linalg.cholesky(prior, lower=True, overwrite_a=True, check_finite=False)
             gram = self._root.T @ gram @ self._root
         gram.flat[:: n_features + 1] += beta
-        self._factor = linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+        self._factor = _cholesky(gram)
 
     def solve(self, targets: CSR | FloatArray) -> FloatArray:
         right = dense(self._X.T @ targets)
@@ -185,3 +185,13 @@ class FeatureRidge:
             half = linalg.solve_triangular(self._factor[0], block.T, lower=True, overwrite_b=True, check_finite=False)
             result[start : start + 1024] = np.square(half).sum(axis=0)
         return result + (1.0 / self.n_rows if self._centre else 0.0)
+
+
+def _cholesky(matrix: FloatArray) -> tuple[FloatArray, bool]:
+    try:
+        return linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError as error:
+        raise DataError(
+            "beta is too small beside these rows for the digits of a float (a large offset, or an explicit tiny beta): "
+            "centre or scale X, or raise beta"
+        ) from error

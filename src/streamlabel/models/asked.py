@@ -102,6 +102,8 @@ def _cells_asked(Y_new: Any, annotated: Any) -> AskedRows:
     cells = cells.astype(bool)
     cells.eliminate_zeros()
     cells.sum_duplicates()
+    if cells.nnz == cells.shape[0] * cells.shape[1]:
+        return AskedRows(_answers(Y_new), None, None)
     if not sparse.issparse(Y_new):
         Y_new = np.where(cells.toarray(), Y_new, 0)
         return AskedRows(_answers(Y_new), None, cells)

@@ -51,6 +51,8 @@ def read_past_labels(y: Any, n_rows: int, owner: str) -> tuple[CSR, Any]:
         y = sparse.csr_array((np.ones(len(numbers)), (np.arange(len(numbers)), numbers)))
     labels = canonical_labels(y, name="y")
     _check_rows(n_rows, labels.shape[0])
+    if not labels.shape[1]:
+        raise DataError("y has no column; give at least one label to start with")
     return labels, classes
 
 
@@ -74,6 +76,9 @@ def check_parameters(model: Any) -> None:
         raise DataError(f'dictionary is {model.dictionary!r}; it must be "all", "fit" or a number of labels')
     if model.threshold != "f1" and (isinstance(model.threshold, str) or not np.isfinite(model.threshold)):
         raise DataError(f'threshold is {model.threshold!r}; it must be "f1" or a number')
+    seed = model.random_state
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise DataError(f"random_state is {seed!r}; it must be a whole number from 0 on, so that runs can be repeated")
     if model.start not in ("independent", "alternating"):
         raise DataError(f'start is {model.start!r}; it must be "independent" or "alternating"')
     if model.loss != "auto":

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from streamlabel.exceptions import DataError
 from streamlabel.models.calibration import Judged, Trial, budget_class, run_trial
 from streamlabel.models.inputs import same_rows
 from streamlabel.results import CSC, CSR, FloatArray, IntArray
@@ -169,7 +170,9 @@ class FitMemory:
         It must not have been written to in between.
         """
         if self._source is not None and self._source() is X:
-            return _sampled(X) == self._sample
+            if _sampled(X) != self._sample:
+                raise DataError("X was written to since fit; pass a copy to fit, or fit again")
+            return True
         return same_rows(X, self.X)
 
     def trials(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -275,6 +276,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     def neighbours(self, label: str, k: int = 5) -> list[tuple[str, float]]:
         """The k labels with the largest weights (by size) in the code of a label, with sign; [] if it has none."""
         check_is_fitted(self)
+        label = unicodedata.normalize("NFC", label)
         if label not in self._numbers:
             raise NotFoundError(f"no label is called {label!r}; label_names_ lists all {len(self._names)}")
         number = self._numbers[label]
@@ -319,7 +321,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def thresholds_(self) -> FloatArray:
-        return self._decisions.thresholds
+        return self._decisions.thresholds.copy()
 
     @thresholds_.setter
     def thresholds_(self, values: ArrayLike) -> None:

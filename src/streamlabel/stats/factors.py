@@ -20,7 +20,17 @@ from scipy import linalg
 from streamlabel.results import CSR, FloatArray, IntArray
 from streamlabel.stats.threads import one_thread
 
-__all__ = ["FeatureFactor", "RidgeFactor", "RowFactor", "centre_kernel", "dense", "make_factor"]
+__all__ = [
+    "FeatureFactor",
+    "RidgeFactor",
+    "RowFactor",
+    "centre_kernel",
+    "centred_gram",
+    "centred_kernel",
+    "dense",
+    "make_factor",
+    "row_scale",
+]
 
 # Directions whose eigenvalue is below this share of the largest are rounding noise of the centring.
 _NULL_SHARE = 1e-12
@@ -60,8 +70,7 @@ class FeatureFactor:
         self._X, self._centre = X, centre
         self.n_rows = int(X.shape[0])
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
-        gram = dense(X.T @ X)
-        gram -= self.n_rows * np.outer(self.mean, self.mean)
+        gram = centred_gram(X, self.mean)
         self.gram: FloatArray = gram
         values, vectors = linalg.eigh(gram, check_finite=False, driver="evd")
         kept = values > _NULL_SHARE * max(float(values[-1]), 0.0)
@@ -98,9 +107,7 @@ class RowFactor:
         self._X, self._centre = X, centre
         self.n_rows = int(X.shape[0])
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
-        kernel = dense(X @ X.T)
-        if centre:
-            centre_kernel(kernel)
+        kernel = centred_kernel(X, self.mean)
         self.gram: FloatArray = kernel
         values, vectors = linalg.eigh(kernel, check_finite=False, driver="evd")
         kept = values > _NULL_SHARE * max(float(values[-1]), 0.0)
@@ -133,6 +140,36 @@ def make_factor(X: CSR | FloatArray, *, centre: bool = True) -> RidgeFactor:
 def dense(product: Any) -> FloatArray:
     """A product of (sparse or dense) matrices as a float64 array that may be written to."""
     return np.asarray(product.toarray() if hasattr(product, "toarray") else product, dtype=np.float64)
+
+
+def centred_gram(X: CSR | FloatArray, mean: FloatArray) -> FloatArray:
+    """``Xc'Xc`` (d, d). Dense rows are centred first, which keeps the digits that a large offset would eat."""
+    if isinstance(X, np.ndarray):
+        centred = X - mean
+        return np.asarray(centred.T @ centred)
+    gram = dense(X.T @ X)
+    gram -= X.shape[0] * np.outer(mean, mean)
+    return gram
+
+
+def centred_kernel(X: CSR | FloatArray, mean: FloatArray) -> FloatArray:
+    """``Xc Xc'`` (n, n); see `centred_gram`."""
+    if isinstance(X, np.ndarray):
+        centred = X - mean
+        return np.asarray(centred @ centred.T)
+    kernel = dense(X @ X.T)
+    if mean.any():
+        centre_kernel(kernel)
+    return kernel
+
+
+def row_scale(centred: float, offset: float) -> float:
+    """What ridge strengths are measured in: the mean squared length of a centred row, ``centred``.
+
+    Where rows hardly differ beside their squared offset it is rounding noise, so it counts as at least 1e-10 of that;
+    where there is nothing at all it is 1.
+    """
+    return max(centred, 1e-10 * offset) or 1.0
 
 
 def centre_kernel(kernel: FloatArray) -> None:
