@@ -128,10 +128,14 @@ def _place(found: FoundSet | None) -> dict[str, Any]:
     return {"present": True, "folder": str(found.folder), "files": found.form.name}
 
 
+def _number(printed: str | None) -> float | None:
+    return None if printed is None else float(printed)
+
+
 def _facts(entry: Entry) -> dict[str, Any]:
     return {
-        "labels_per_example": float(entry.labels_per_example),
-        "examples_per_label": float(entry.examples_per_label),
+        "labels_per_example": _number(entry.labels_per_example),
+        "examples_per_label": _number(entry.examples_per_label),
         "averages_over": list(entry.averages_over),
         "statistics_from": entry.statistics_from,
         "form": entry.form,
@@ -202,9 +206,17 @@ def _statistics_table(entry: Entry, counts: Mapping[str, Counts]) -> str:
     rows.append(["features", f"{entry.n_features:,}", *(f"{c.n_features:,}" for c in columns.values())])
     rows.append(["labels", f"{entry.n_labels:,}", *(f"{c.n_labels:,}" for c in columns.values())])
     rows.append(
-        ["labels per example", entry.labels_per_example, *(f"{c.labels_per_example:.4f}" for c in columns.values())]
+        [
+            "labels per example",
+            entry.labels_per_example or "not known",
+            *(f"{c.labels_per_example:.4f}" for c in columns.values()),
+        ]
     )
     rows.append(
-        ["examples per label", entry.examples_per_label, *(f"{c.examples_per_label:.2f}" for c in columns.values())]
+        [
+            "examples per label",
+            entry.examples_per_label or "not known",
+            *(f"{c.examples_per_label:.2f}" for c in columns.values()),
+        ]
     )
     return format_table(["", "published", *columns], rows, right=range(1, 2 + len(columns)))

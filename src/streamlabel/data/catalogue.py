@@ -181,7 +181,9 @@ def _unequal(what: str, measured: int, published: int) -> list[str]:
     return [] if measured == published else [f"{what}: {measured:,} here, {published:,} published"]
 
 
-def _far(what: str, measured: float, published: str) -> list[str]:
+def _far(what: str, measured: float, published: str | None) -> list[str]:
+    if published is None:
+        return []
     decimals = len(published.partition(".")[2])
     if abs(measured - float(published)) <= 0.5 * 10.0**-decimals + 1e-9:
         return []

@@ -41,7 +41,7 @@ class Entry:
     Attributes
     ----------
     n_rows : examples of each split, by the split's name
-    labels_per_example, examples_per_label : averages as printed by ``statistics_from``
+    labels_per_example, examples_per_label : averages as printed by ``statistics_from``; None: not seen by us
     averages_over : the splits that these two were taken over
     split_averages : labels per example of single splits, where they are known
     files : where `get` downloads from; empty where no stable public address is known
@@ -53,8 +53,8 @@ class Entry:
     n_rows: Mapping[str, int]
     n_features: int
     n_labels: int
-    labels_per_example: str
-    examples_per_label: str
+    labels_per_example: str | None
+    examples_per_label: str | None
     averages_over: tuple[str, ...]
     statistics_from: str
     form: str
@@ -176,8 +176,8 @@ ENTRIES: tuple[Entry, ...] = (
         n_rows=_rows(train=15539, test=3809),
         n_features=5000,
         n_labels=3993,
-        labels_per_example="5.31",
-        examples_per_label="25.73",
+        labels_per_example=None,
+        examples_per_label=None,
         averages_over=("train", "test"),
         statistics_from=_XC_STATISTICS,
         form="XC text",
@@ -192,8 +192,8 @@ ENTRIES: tuple[Entry, ...] = (
         n_rows=_rows(train=14146, test=6616),
         n_features=101938,
         n_labels=30938,
-        labels_per_example="18.64",
-        examples_per_label="8.52",
+        labels_per_example=None,
+        examples_per_label=None,
         averages_over=("train",),
         statistics_from=f"{_XC_STATISTICS} (here its averages are those of the training split)",
         form="XC text",
