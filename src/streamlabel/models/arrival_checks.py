@@ -14,6 +14,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
+from unittest import SkipTest
 
 import numpy as np
 from scipy import sparse
@@ -186,7 +187,7 @@ def _refusal(arrive: Callable[[], Any]) -> str | None:
 def check_label_arrival_interruption_leaves_old_or_new(make: Make) -> None:
     """An arrival that is interrupted at any moment leaves the old model or the whole new one."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-        return  # signals reach the main thread only
+        raise SkipTest("an interruption can be tried in the main thread of a system with timers only")
     X, Y, X_test = _data()
     model = _fitted(make, X, Y)
     start = time.perf_counter()
