@@ -1,1 +1,1 @@
-"""The two bounds of the paper, computed for a fitted model."""
+"""The two theorems of the paper, computed for a fitted model: what they promise, and what must be added to them."""
