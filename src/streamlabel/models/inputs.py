@@ -14,7 +14,7 @@ from streamlabel.classifier.losses import get_loss
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.results import CSR, FloatArray
 
-__all__ = ["canonical_rows", "check_parameters", "coded", "read_past_labels", "same_rows"]
+__all__ = ["canonical_rows", "check_parameters", "check_seed", "coded", "read_past_labels", "same_rows"]
 
 
 def canonical_rows(checked: Any) -> Any:
@@ -76,9 +76,7 @@ def check_parameters(model: Any) -> None:
         raise DataError(f'dictionary is {model.dictionary!r}; it must be "all", "fit" or a number of labels')
     if model.threshold != "f1" and (isinstance(model.threshold, str) or not np.isfinite(model.threshold)):
         raise DataError(f'threshold is {model.threshold!r}; it must be "f1" or a number')
-    seed = model.random_state
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise DataError(f"random_state is {seed!r}; it must be a whole number from 0 on, so that runs can be repeated")
+    check_seed(model.random_state)
     if model.start not in ("independent", "alternating"):
         raise DataError(f'start is {model.start!r}; it must be "independent" or "alternating"')
     if model.loss != "auto":
@@ -91,6 +89,11 @@ def check_parameters(model: Any) -> None:
             raise DataError('start="alternating" solves the squared loss; set loss="squared"')
         if model.metric not in ("auto", None):
             raise DataError(f'metric is {model.metric!r}, which needs loss="squared"; leave it at "auto" or None')
+
+
+def check_seed(seed: Any) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise DataError(f"random_state is {seed!r}; it must be a whole number from 0 on, so that runs can be repeated")
 
 
 def _check_number(value: Any, name: str, *, none: bool = False, below: float = np.inf) -> None:
