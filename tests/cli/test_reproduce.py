@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from streamlabel.cli import main, reproduce
-from streamlabel.experiments.arrivals import corpus_sets
+from streamlabel.cli import main
+from streamlabel.experiments import runner, sets
 from streamlabel.experiments.records import RecordFile
 
 FILES = ("budget.md", "budget.json")
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(request, monkeypatch):
+    """Drawing takes half a second a picture; tests that are about it say so."""
+    if "draws" not in request.fixturenames:
+        monkeypatch.setattr(runner, "draw", lambda picture, out, stem: [])
+
+
+@pytest.fixture
+def draws():
+    """Pictures are drawn in this test."""
 
 
 @pytest.fixture
@@ -22,15 +34,19 @@ def no_data(monkeypatch, tmp_path):
     """No data set on this machine, and a small corpus."""
     monkeypatch.delenv("STREAMLABEL_DATA", raising=False)
     monkeypatch.setenv("STREAMLABEL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(reproduce, "corpus_sets", partial(corpus_sets, n_texts=300))
+    monkeypatch.setattr(sets, "_TEXTS", 300)
+    sets.load_set.cache_clear()
+    yield
+    sets.load_set.cache_clear()
 
 
-def run(out: Path, *arguments: str):
-    return CliRunner().invoke(main, ["reproduce", "budget", "--out", str(out), *arguments])
+def run(out: Path, *arguments: str, jobs: int = 1):
+    return CliRunner().invoke(main, ["reproduce", "budget", "--out", str(out), "--jobs", str(jobs), *arguments])
 
 
 def records(out: Path) -> list[dict]:
-    lines = (out / "budget.jsonl").read_text(encoding="utf-8").splitlines()
+    """Sorted, without times."""
+    lines = sorted((out / "budget.jsonl").read_text(encoding="utf-8").splitlines())
     return [{key: value for key, value in json.loads(line).items() if key != "seconds"} for line in lines]
 
 
@@ -40,7 +56,7 @@ def same(left: Path, right: Path) -> bool:
     )
 
 
-def test_quick_without_data_runs_on_the_embedded_texts(no_data, tmp_path):
+def test_quick_without_data_runs_on_the_embedded_texts(no_data, draws, tmp_path):
     result = run(tmp_path / "a", "--quick")
     assert result.exit_code == 0, result.output
     assert result.stdout == (tmp_path / "a" / "budget.md").read_text(encoding="utf-8")
@@ -53,6 +69,8 @@ def test_quick_without_data_runs_on_the_embedded_texts(no_data, tmp_path):
     again = run(tmp_path / "b", "--quick", "--json")
     assert json.loads(again.stdout) == json.loads((tmp_path / "b" / "budget.json").read_text(encoding="utf-8"))
     assert same(tmp_path / "a", tmp_path / "b")
+    pytest.importorskip("matplotlib")
+    assert (tmp_path / "a" / "budget-auc.svg").read_bytes() == (tmp_path / "b" / "budget-auc.svg").read_bytes()
 
 
 @pytest.mark.parametrize("n_finished", [0, 1, 2, 3])
@@ -120,6 +138,42 @@ def test_on_a_real_set(data_root, tmp_path, monkeypatch):
     assert data["rows"][0]["n_labels"] == 51
 
 
+def test_a_set_that_is_not_here_has_a_stand_in_and_every_table_says_so(data_root, tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMLABEL_DATA", str(data_root))
+    if (data_root / "mediamill").exists():
+        pytest.skip("mediamill is here")
+    result = run(tmp_path, "--dataset", "mediamill", "--budgets", "20", "--seeds", "1")
+    assert result.exit_code == 0, result.output
+    assert "## mediamill (stand-in mediamill_reduced): own ridge" in result.stdout
+    assert {r["dataset"] for r in records(tmp_path)} == {"mediamill (stand-in mediamill_reduced)"}
+
+
+def test_workers_give_the_same_files(data_root, tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMLABEL_DATA", str(data_root))
+    arguments = ("--quick", "--budgets", "20")
+    assert run(tmp_path / "one", *arguments).exit_code == 0
+    assert run(tmp_path / "two", *arguments, jobs=2).exit_code == 0
+    assert same(tmp_path / "one", tmp_path / "two")
+
+
+def test_without_matplotlib_one_note_and_all_tables(no_data, draws, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run(tmp_path, "--quick", "--budgets", "20", "--seeds", "1")
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "no pictures: drawing pictures needs the package matplotlib: pip install 'streamlabel[plot]'\n"
+    )
+    assert {path.name for path in tmp_path.iterdir() if "budget" in path.name} == {
+        "budget.jsonl", "budget.md", "budget.json", "budget.run.json",
+    }  # fmt: skip
+
+
+def test_the_command_is_kept_less_what_does_not_matter(no_data, tmp_path):
+    assert run(tmp_path, "--quick", "--json", "--budgets", "20, 40", "--seeds=1", jobs=1).exit_code == 0
+    origin = json.loads((tmp_path / "budget.run.json").read_text(encoding="utf-8"))
+    assert origin["command"] == "streamlabel reproduce budget --quick --budgets '20, 40' --seeds=1"
+
+
 @pytest.mark.slow
 def test_quick_takes_less_than_a_minute(monkeypatch, tmp_path):
     monkeypatch.delenv("STREAMLABEL_DATA", raising=False)
@@ -132,7 +186,10 @@ def test_quick_takes_less_than_a_minute(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["--dataset", "bibtx"], 3, "did you mean bibtex?"),
+        (["--dataset", "bibtx"], 3, "did you mean bibtex? There are bibtex, delicious, mediamill"),
+        (["--dataset", "bibtex", "--dataset", "zzz"], 3, "streamlabel datasets get bibtex"),
+        (["--dataset", "mediamill"], 3, "streamlabel datasets get mediamill"),
+        (["--jobs", "0"], 2, "--jobs"),
         (["--dataset", "bibtex"], 3, "streamlabel datasets get bibtex"),
         ([], 3, "streamlabel datasets get bibtex"),
         (["--quick", "--dataset", "delicious"], 3, "streamlabel datasets get delicious"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -14,7 +15,8 @@ from sklearn.preprocessing import normalize
 from streamlabel.data.label_stream import random_stream
 from streamlabel.data.synthetic import make_planted_labels
 from streamlabel.exceptions import DataError
-from streamlabel.experiments.budget import DEFAULT, METHODS, OWN_RIDGE, BudgetRecord, pending, run_budget
+from streamlabel.experiments.budget import DEFAULT, METHODS, OWN_RIDGE, BudgetRecord, BudgetTask, keys, run_on
+from streamlabel.experiments.records import timeless
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import Dataset
 
@@ -29,11 +31,20 @@ def sets() -> tuple[Dataset, Dataset]:
 
 @pytest.fixture(scope="module")
 def records(sets) -> list[BudgetRecord]:
-    return run_budget("planted", *sets, (30, 100, None), range(2))
+    return list(run_all(sets, (30, 100, None), range(2)))
 
 
-def timeless(records: list[BudgetRecord]) -> list[BudgetRecord]:
-    return [replace(record, seconds=0.0) for record in records]
+def run_all(sets, budgets, seeds, methods=(DEFAULT, OWN_RIDGE), done=(), name="planted") -> Iterator[BudgetRecord]:
+    for seed in seeds:
+        yield from run_on(BudgetTask(name, seed, tuple(budgets), tuple(methods)), *sets, done)
+
+
+def without_times(records) -> list[dict]:
+    return [timeless(record) for record in records]
+
+
+def key(record: BudgetRecord) -> tuple:
+    return record.dataset, record.method, record.n_rows, record.seed
 
 
 def test_own_ridge_on_all_rows_is_scikit_learns_ridge(sets, records):
@@ -62,54 +73,48 @@ def test_the_past_helps_where_it_was_planted(records):
 
 
 def test_two_runs_differ_in_times_only(sets, records):
-    assert timeless(run_budget("planted", *sets, (30, 100, None), range(2))) == timeless(records)
+    assert without_times(run_all(sets, (30, 100, None), range(2))) == without_times(records)
 
 
 def test_methods_budgets_and_seeds_do_not_disturb_each_other(sets, records):
-    alone = run_budget("planted", *sets, (100,), [1], (OWN_RIDGE,))
-    assert timeless(alone) == [r for r in timeless(records) if (r.method, r.n_rows, r.seed) == (OWN_RIDGE, 100, 1)]
+    alone = run_all(sets, (100,), [1], (OWN_RIDGE,))
+    same = [record for record in records if key(record) == ("planted", OWN_RIDGE, 100, 1)]
+    assert without_times(alone) == without_times(same)
 
 
 def test_every_method_gets_the_same_labels_and_rows(sets, monkeypatch):
     """Two names for one method give one result, whatever was drawn."""
     monkeypatch.setitem(METHODS, "twin", METHODS[OWN_RIDGE])
-    found = timeless(run_budget("planted", *sets, (30, 100), range(2), (OWN_RIDGE, "twin")))
-    assert found[::2] == [replace(record, method=OWN_RIDGE) for record in found[1::2]]
+    found = list(run_all(sets, (30, 100), range(2), (OWN_RIDGE, "twin")))
+    renamed = [replace(record, method=OWN_RIDGE) for record in found[1::2]]
+    assert without_times(found[::2]) == without_times(renamed)
 
 
 @pytest.mark.parametrize("n_done", [1, 5, 6, 11])
 def test_what_is_done_is_left_out(sets, records, n_done):
-    done = {(r.dataset, r.method, r.n_rows, r.seed) for r in records[:n_done]}
-    rest = run_budget("planted", *sets, (30, 100, None), range(2), done=done)
-    assert timeless(rest) == timeless(records)[n_done:]
+    rest = run_all(sets, (30, 100, None), range(2), done={key(record) for record in records[:n_done]})
+    assert without_times(rest) == without_times(records[n_done:])
 
 
 def test_the_past_is_fitted_once_a_seed(sets, records, monkeypatch):
     fitted = []
     fit = StreamingLabelClassifier.fit
     monkeypatch.setattr(StreamingLabelClassifier, "fit", lambda self, *a: fitted.append(1) or fit(self, *a))
-    run_budget("planted", *sets, (30, 100), range(3))
+    assert len(list(run_all(sets, (30, 100), range(3)))) == 12
     assert len(fitted) == 3
-    done = {(r.dataset, r.method, r.n_rows, r.seed) for r in records}
-    assert run_budget("planted", *sets, (30, 100, None), range(2), done=done) == []
+    done = {key(record) for record in records}
+    assert list(run_all(sets, (30, 100, None), range(2), done=done)) == []
     assert len(fitted) == 3
 
 
-def test_a_record_is_told_when_it_is_finished(sets):
-    told: list[BudgetRecord] = []
-    with pytest.raises(KeyboardInterrupt):
-        run_budget("planted", *sets, (30,), range(2), on_record=lambda r: told.append(r) or _stop(len(told) == 3))
-    assert [(r.method, r.seed) for r in told] == [(DEFAULT, 0), (OWN_RIDGE, 0), (DEFAULT, 1)]
-
-
-def _stop(now: bool) -> None:
-    if now:
-        raise KeyboardInterrupt
+def test_the_keys_are_those_of_the_records(sets, records):
+    task = BudgetTask("planted", 1, (None, 100, 30, 5000), (DEFAULT, OWN_RIDGE))
+    assert keys(task, 300) == [key(record) for record in records if record.seed == 1]
 
 
 def test_budgets_beyond_the_set_are_all_rows_once():
-    keys = pending("a", 300, (None, 20, 300, 2000), [7], ("m",))
-    assert keys == [("a", "m", 20, 7), ("a", "m", 300, 7)]
+    task = BudgetTask("mediamill_reduced", 7, (None, 20, 1500, 2000), ("m",))
+    assert keys(task) == [("mediamill_reduced", "m", 20, 7), ("mediamill_reduced", "m", 1500, 7)]
 
 
 def test_labels_that_nobody_can_learn_are_counted_and_score_the_same_everywhere(sets):
@@ -117,7 +122,7 @@ def test_labels_that_nobody_can_learn_are_counted_and_score_the_same_everywhere(
     train, test = sets
     positives = sparse.csr_array((np.ones(12, np.int8), (np.arange(288, 300), np.arange(12))), shape=(300, 12))
     rare = replace(train, Y=positives, label_names=train.label_names[:12])
-    found = run_budget("rare", rare, test.take_labels(np.arange(12)), (2,), [0])
+    found = list(run_all((rare, test.take_labels(np.arange(12))), (2,), [0], name="rare"))
     assert [(r.n_learned, r.auc, r.past_used) for r in found] == [(0, 50.0, False)] * 2
     assert asdict(found[0]) | {"method": "", "seconds": 0} == asdict(found[1]) | {"method": "", "seconds": 0}
 
@@ -126,7 +131,7 @@ def test_a_set_that_cannot_be_judged_is_refused(sets):
     train, test = sets
     empty = replace(test, Y=sparse.csr_array(test.Y.shape, dtype=np.int8))
     with pytest.raises(DataError, match="no new label of small has both answers on the 200 test rows"):
-        run_budget("small", train, empty, (30,), [0])
+        list(run_all((train, empty), (30,), [0], name="small"))
     one = np.array([0])
     with pytest.raises(DataError, match="too few labels"):
-        run_budget("small", train.take_labels(one), test.take_labels(one), (30,), [0])
+        list(run_all((train.take_labels(one), test.take_labels(one)), (30,), [0], name="small"))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -16,14 +14,30 @@ from sklearn.preprocessing import normalize
 
 from streamlabel.data.label_stream import random_stream
 from streamlabel.exceptions import DataError
+from streamlabel.experiments.experiment import Setting
+from streamlabel.experiments.records import Key
+from streamlabel.experiments.sets import load_set, training_rows
 from streamlabel.metrics.summary import evaluate
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, Dataset, FloatArray, IntArray
-from streamlabel.stats.threads import one_thread
 
-__all__ = ["BUDGETS", "DEFAULT", "KEY", "MEASURES", "METHODS", "OWN_RIDGE", "BudgetRecord", "pending", "run_budget"]
+__all__ = [
+    "BUDGETS",
+    "DEFAULT",
+    "KEY",
+    "MEASURES",
+    "METHODS",
+    "OWN_RIDGE",
+    "BudgetRecord",
+    "BudgetTask",
+    "keys",
+    "run",
+    "run_on",
+    "tasks",
+]
 
 BUDGETS: tuple[int | None, ...] = (20, 50, 100, 200, 500, 1000, 2000, None)  # None: all rows
+QUICK_BUDGETS: tuple[int | None, ...] = (20, 100)
 DEFAULT, OWN_RIDGE = "with the past", "own ridge"
 METHODS: dict[str, dict[str, Any]] = {
     DEFAULT: {},
@@ -32,7 +46,6 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 MEASURES = {"p1": "P@1", "p3": "P@3", "p5": "P@5", "auc": "AUC", "average_precision": "average precision"}
 KEY = ("dataset", "method", "n_rows", "seed")
-Key: TypeAlias = tuple[str, str, int, int]  # the values of KEY
 
 
 @dataclass(frozen=True)
@@ -66,50 +79,45 @@ class BudgetRecord:
         return self.share > 0.0 or self.anchored
 
 
-def pending(
-    name: str,
-    n_train: int,
-    budgets: Iterable[int | None],
-    seeds: Iterable[int],
-    methods: Sequence[str],
-    done: Container[Key] = (),
-) -> list[Key]:
-    """The runs of this grid that are not in ``done``, in the order in which they are run: seed, rows, method.
+@dataclass(frozen=True)
+class BudgetTask:
+    """One order of labels of one set: the past is fitted once, then every budget and method."""
 
-    A budget of None, or of more than there are, means all ``n_train`` rows.
-    """
-    sizes = sorted({n_train if budget is None else min(budget, n_train) for budget in budgets})
-    keys = [(name, method, n_rows, seed) for seed in seeds for n_rows in sizes for method in methods]
-    return [key for key in keys if key not in done]
+    dataset: str
+    seed: int
+    budgets: tuple[int | None, ...]
+    methods: tuple[str, ...]
 
 
-def run_budget(
-    name: str,
-    train: Dataset,
-    test: Dataset,
-    budgets: Iterable[int | None] = BUDGETS,
-    seeds: Iterable[int] = range(5),
-    methods: Sequence[str] = (DEFAULT, OWN_RIDGE),
-    *,
-    done: Container[Key] = (),
-    on_record: Callable[[BudgetRecord], None] = lambda record: None,
-) -> list[BudgetRecord]:
+def tasks(setting: Setting) -> list[BudgetTask]:
+    budgets = setting.options.get("budgets", QUICK_BUDGETS if setting.quick else BUDGETS)
+    methods = tuple(METHODS) if setting.options.get("paper") else (DEFAULT, OWN_RIDGE)
+    return [BudgetTask(name, seed, budgets, methods) for name in setting.datasets for seed in setting.seeds]
+
+
+def keys(task: BudgetTask, n_train: int | None = None) -> list[Key]:
+    """Numbers of rows ascending, then methods. A budget of None, or of more than there are, means all rows."""
+    n_train = training_rows(task.dataset) if n_train is None else n_train
+    sizes = sorted({n_train if budget is None else min(budget, n_train) for budget in task.budgets})
+    return [(task.dataset, method, n_rows, task.seed) for n_rows in sizes for method in task.methods]
+
+
+def run(task: BudgetTask, done: Collection[Key] = ()) -> Iterator[BudgetRecord]:
+    return run_on(task, *load_set(task.dataset), done)
+
+
+def run_on(task: BudgetTask, train: Dataset, test: Dataset, done: Collection[Key] = ()) -> Iterator[BudgetRecord]:
     """Half of the labels are past, all others arrive together, annotated on the same random rows.
 
-    The order of the labels and the rows are drawn anew with every seed; the past is fitted once a seed. What is in
-    ``done`` is left out. Labels without a yes (or a no) on the drawn rows cannot be learned by anybody: they score the
-    same for every row, with every method. Rows are scaled to length one. One BLAS thread, so that figures do not depend
-    on the number of cores.
+    The order of the labels and the rows are drawn anew with every seed. What is in ``done`` is left out. Labels without
+    a yes (or a no) on the drawn rows cannot be learned by anybody: they score the same for every row, with every
+    method. Rows are scaled to length one.
     """
-    records = []
-    keys = pending(name, train.n_rows, budgets, seeds, methods, done)
-    with one_thread():
-        for seed, runs in groupby(keys, key=itemgetter(3)):
-            past = _Past(name, train, test, seed)
-            for _, method, n_rows, _ in runs:
-                records.append(past.measure(n_rows, method))
-                on_record(records[-1])
-    return records
+    missing = [key for key in keys(task, train.n_rows) if key not in done]
+    if missing:
+        past = _Past(task.dataset, train, test, task.seed)
+        for _, method, n_rows, _ in missing:
+            yield past.measure(n_rows, method)
 
 
 class _Past:

@@ -8,20 +8,22 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeAlias, TypeVar, get_type_hints
 
 from streamlabel.exceptions import DataError, StreamlabelError
 
-__all__ = ["RecordFile", "write_whole"]
+__all__ = ["Key", "Record", "RecordFile", "saving", "timeless", "write_whole"]
+
+Key: TypeAlias = tuple[Any, ...]  # the values of a record's key fields
 
 
-class _Record(Protocol):
+class Record(Protocol):
     """A dataclass of numbers, strings and booleans."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
-R = TypeVar("R", bound=_Record)
+R = TypeVar("R", bound=Record)
 
 
 class RecordFile(Generic[R]):
@@ -34,7 +36,7 @@ class RecordFile(Generic[R]):
     def __init__(self, path: Path, kind: type[R], key: Sequence[str]) -> None:
         self.path = path
         self._kind, self._key = kind, tuple(key)
-        with _saving(path):
+        with saving(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with open(path, "a+b") as file:  # fails here, before anything is computed, where nothing can be written
                 file.seek(0)
@@ -48,7 +50,12 @@ class RecordFile(Generic[R]):
     def records(self) -> list[R]:
         return list(self._records.values())
 
-    def key(self, record: R) -> tuple[Any, ...]:
+    @property
+    def sorted_records(self) -> list[R]:
+        """By key: the order in which they were finished does not show."""
+        return [self._records[key] for key in sorted(self._records)]
+
+    def key(self, record: R) -> Key:
         return tuple(getattr(record, name) for name in self._key)
 
     def __contains__(self, key: object) -> bool:
@@ -57,7 +64,7 @@ class RecordFile(Generic[R]):
     def append(self, record: R) -> None:
         """Add the record; it is with the operating system when this returns."""
         line = json.dumps(dataclasses.asdict(record), allow_nan=False) + "\n"
-        with _saving(self.path), open(self.path, "ab") as file:
+        with saving(self.path), open(self.path, "ab") as file:
             file.write(line.encode())
         self._records[self.key(record)] = record
 
@@ -80,7 +87,7 @@ class RecordFile(Generic[R]):
 def write_whole(path: Path, text: str) -> None:
     """Write the file aside and put it in place in one step: a reader sees the old text or the new one."""
     aside = path.with_name(path.name + ".part")
-    with _saving(path):
+    with saving(path):
         aside.write_text(text, encoding="utf-8")
         os.replace(aside, path)
 
@@ -93,8 +100,15 @@ def _fits(value: object, kind: type) -> bool:
     return type(value) is kind or (kind is float and type(value) is int)
 
 
+def timeless(record: Record) -> dict[str, Any]:
+    """The values of a record without its times (``seconds``, ``..._seconds``): equal for equal runs."""
+    names = (field.name for field in dataclasses.fields(record))
+    return {name: getattr(record, name) for name in names if not (name == "seconds" or name.endswith("_seconds"))}
+
+
 @contextmanager
-def _saving(path: Path) -> Iterator[None]:
+def saving(path: Path) -> Iterator[None]:
+    """An error of the operating system in the block becomes one message, which names the file."""
     try:
         yield
     except OSError as error:

@@ -1,0 +1,101 @@
+"""Run what is missing of an experiment, keep every record as it is finished, and write page, data and pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streamlabel.exceptions import MissingExtraError
+from streamlabel.experiments.experiment import Experiment, Page, Setting
+from streamlabel.experiments.pictures import draw
+from streamlabel.experiments.provenance import provenance
+from streamlabel.experiments.records import Key, RecordFile, write_whole
+from streamlabel.experiments.workers import results_of
+
+__all__ = ["Outcome", "page_text", "record_file", "run_experiment", "write_results"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was written: the page as text and as data, and why there are no pictures where there are none."""
+
+    text: str
+    data: dict[str, Any]
+    files: tuple[Path, ...]
+    no_pictures: str = ""
+
+
+def record_file(experiment: Experiment[Any, Any], out: Path) -> RecordFile[Any]:
+    """The records of the experiment in this folder; made when it is not there."""
+    return RecordFile(out / f"{experiment.name}.jsonl", experiment.record, experiment.key)
+
+
+def run_experiment(
+    experiment: Experiment[Any, Any],
+    setting: Setting,
+    file: RecordFile[Any],
+    n_jobs: int = 1,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Run what is not in the file yet; only this process writes there. An interrupt keeps what is finished."""
+    work = []
+    total = 0
+    for task in experiment.tasks(setting):
+        keys = experiment.keys(task)
+        done = frozenset(key for key in keys if key in file)
+        if len(done) < len(keys):
+            work.append((task, done))
+            total += len(keys) - len(done)
+    progress(0, total)
+    for n_done, record in enumerate(results_of(_Rest(experiment.run), work, n_jobs), start=1):
+        file.append(record)
+        progress(n_done, total)
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """What a worker is given: calls ``run`` with a task and its finished keys."""
+
+    run: Callable[[Any, Collection[Key]], Iterator[Any]]
+
+    def __call__(self, item: tuple[Any, frozenset[Key]]) -> Iterator[Any]:
+        return self.run(*item)
+
+
+def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: Path, command: str) -> Outcome:
+    """Page (``NAME.md``), data (``NAME.json``), pictures (``NAME-*.png``, ``.svg``), and where they come from.
+
+    All are of all records in the file. Date, machine and versions go to ``NAME.run.json`` alone, so that everything
+    else is equal for equal records.
+    """
+    records = file.sorted_records
+    page = experiment.page(records)
+    pictures = experiment.pictures(records)
+    files: list[Path] = []
+    shown: dict[str, str] = {}
+    missing = ""
+    try:
+        for picture in pictures:
+            files += draw(picture, out, experiment.name)
+            shown[picture.title] = f"{experiment.name}-{picture.name}.png"
+    except MissingExtraError as error:
+        missing = f"no pictures: {error}"
+    text = page_text(experiment, page, shown)
+    data = {"experiment": experiment.name, "sentence": page.sentence, **page.data}
+    written = {
+        f"{experiment.name}.md": text,
+        f"{experiment.name}.json": json.dumps(data, indent=2, allow_nan=False) + "\n",
+        f"{experiment.name}.run.json": json.dumps(provenance(command, len(records)), indent=2) + "\n",
+    }
+    for name, content in written.items():
+        write_whole(out / name, content)
+    return Outcome(text, data, (*(out / name for name in written), *files), missing)
+
+
+def page_text(experiment: Experiment[Any, Any], page: Page, pictures: Mapping[str, str]) -> str:
+    """The page as Markdown: title, sentence, pictures (title to file), body."""
+    shown = [f"![{title}]({file})" for title, file in pictures.items()]
+    return "\n\n".join([f"# {experiment.title}", page.sentence, *shown, page.body.strip()]) + "\n"

@@ -1,0 +1,156 @@
+"""Running experiments: here and in workers alike, resumed, stopped, with errors that keep what is finished."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import toy_experiment
+from streamlabel.exceptions import DataError, StreamlabelError
+from streamlabel.experiments.experiment import Setting
+from streamlabel.experiments.records import RecordFile, timeless
+from streamlabel.experiments.runner import record_file, run_experiment, write_results
+from toy_experiment import TOY, ToyRecord
+
+WHOLE = [("a", seed, step) for seed in range(4) for step in range(3)]
+
+
+def setting(**options) -> Setting:
+    return Setting(("a",), (0, 1, 2, 3), options=options)
+
+
+def run(folder: Path, n_jobs: int = 1, **options) -> RecordFile[ToyRecord]:
+    file = record_file(TOY, folder)
+    run_experiment(TOY, setting(**options), file, n_jobs)
+    return file
+
+
+def without_times(file: RecordFile[ToyRecord]) -> list[dict]:
+    return [timeless(record) for record in file.sorted_records]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> RecordFile[ToyRecord]:
+    return run(tmp_path_factory.mktemp("whole"))
+
+
+def test_one_job_runs_in_order(whole):
+    assert [whole.key(record) for record in whole.records] == WHOLE
+
+
+def test_workers_give_the_same_records(whole, tmp_path):
+    file = run(tmp_path, n_jobs=2)
+    assert without_times(file) == without_times(whole)
+    assert without_times(record_file(TOY, tmp_path)) == without_times(whole)
+
+
+@pytest.mark.parametrize("n_kept", [1, 3, 7, 12])
+def test_only_what_is_missing_is_run(whole, tmp_path, n_kept):
+    file = record_file(TOY, tmp_path)
+    for record in whole.records[:n_kept]:
+        file.append(record)
+    before = file.path.read_bytes()
+    told: list[tuple[int, int]] = []
+    run_experiment(TOY, setting(), file, 1, lambda done, total: told.append((done, total)))
+    assert told == [(done, 12 - n_kept) for done in range(13 - n_kept)]
+    assert file.path.read_bytes().startswith(before)
+    assert without_times(file) == without_times(whole)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_in_a_task_reaches_the_user_and_keeps_what_was_finished(tmp_path, n_jobs, whole):
+    with pytest.raises(DataError, match=r"^file\.txt, line 7: a wrong row$") as caught:
+        run(tmp_path, n_jobs, fails="user")
+    assert caught.value.line == 7
+    kept = {tuple(timeless(record).values()) for record in record_file(TOY, tmp_path).records}
+    assert kept >= {("a", 1, 0, 0.1)}
+    assert without_times(run(tmp_path)) == without_times(whole)
+
+
+def test_a_bug_in_a_worker_shows_where_it_was(tmp_path):
+    with pytest.raises(ZeroDivisionError, match="never") as caught:
+        run(tmp_path, 2, fails="bug")
+    assert "toy_experiment.py" in caught.value.__notes__[0]
+
+
+def test_a_worker_that_dies_is_one_error(tmp_path):
+    with pytest.raises(StreamlabelError, match=r"a worker process ended .*exit code 9.*--jobs 1.*are kept"):
+        run(tmp_path, 2, fails="dies")
+    assert ("a", 1, 0) in record_file(TOY, tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupt_keeps_what_is_finished_leaves_no_worker_and_resumes(tmp_path, n_jobs):
+    out = tmp_path / "out"
+    environ = {**os.environ, "PYTHONPATH": str(Path(toy_experiment.__file__).parent)}
+    child = subprocess.Popen(
+        [sys.executable, "-c", "import toy_experiment; toy_experiment.run_slowly()", str(out), str(n_jobs)],
+        env=environ, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        path = out / "toy.jsonl"
+        _wait_for(lambda: path.exists() and path.read_bytes().count(b"\n") >= 3)
+        os.killpg(child.pid, signal.SIGINT)  # as Ctrl-C in a terminal: to the workers as well
+        said = child.communicate(timeout=20)[1]
+    finally:
+        child.kill()
+    assert said.count("KeyboardInterrupt") == 1  # the parent's; workers say nothing
+    _wait_for(lambda: not _is_alive(child.pid))
+    kept = record_file(TOY, out)
+    assert 3 <= len(kept.records) < 160
+    before = path.read_bytes()
+    resumed, straight = run(out, steps=40), run(tmp_path / "straight", steps=40)
+    assert path.read_bytes().startswith(before)
+    assert without_times(resumed) == without_times(straight)
+    first, second = (write_results(TOY, file, file.path.parent, "x") for file in (resumed, straight))
+    assert first.text == second.text
+    assert first.data == second.data
+
+
+def _is_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _wait_for(true, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_results_are_page_data_pictures_and_where_they_come_from(whole, tmp_path):
+    pytest.importorskip("matplotlib")
+    outcome = write_results(TOY, whole, tmp_path, "streamlabel reproduce toy")
+    assert outcome.no_pictures == ""
+    assert {path.name for path in outcome.files} == {
+        "toy.md", "toy.json", "toy.run.json", "toy-values.png", "toy-values.svg",
+    }  # fmt: skip
+    assert outcome.text == (tmp_path / "toy.md").read_text(encoding="utf-8")
+    assert outcome.text.startswith("# A toy\n\nThere are 12 records.\n\n![Values](toy-values.png)\n\na 0 0 0.000\n")
+    assert json.loads((tmp_path / "toy.json").read_text(encoding="utf-8")) == outcome.data
+    origin = json.loads((tmp_path / "toy.run.json").read_text(encoding="utf-8"))
+    assert origin["command"] == "streamlabel reproduce toy"
+    assert origin["n_records"] == 12
+    assert {"streamlabel", "python", "numpy", "scipy", "scikit-learn"} == set(origin["versions"])
+
+
+def test_without_matplotlib_the_tables_are_written_and_one_note_says_how_to_get_it(whole, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    outcome = write_results(TOY, whole, tmp_path, "x")
+    assert outcome.no_pictures == (
+        "no pictures: drawing pictures needs the package matplotlib: pip install 'streamlabel[plot]'"
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"toy.md", "toy.json", "toy.run.json"}
+    assert "![" not in outcome.text

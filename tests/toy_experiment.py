@@ -1,0 +1,91 @@
+"""An experiment without mathematics, for tests of what runs experiments; workers import it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamlabel.exceptions import DataError
+from streamlabel.experiments.experiment import Experiment, Page, Setting
+from streamlabel.experiments.pictures import Panel, Picture, Series
+from streamlabel.experiments.records import Key
+from streamlabel.experiments.runner import record_file, run_experiment
+
+
+@dataclass(frozen=True)
+class ToyRecord:
+    dataset: str
+    seed: int
+    step: int
+    value: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ToyTask:
+    dataset: str
+    seed: int
+    n_steps: int
+    fails: str = ""
+
+
+def tasks(setting: Setting) -> list[ToyTask]:
+    n_steps, fails = setting.options.get("steps", 3), setting.options.get("fails", "")
+    return [ToyTask(name, seed, n_steps, fails) for name in setting.datasets for seed in setting.seeds]
+
+
+def keys(task: ToyTask) -> list[Key]:
+    return [(task.dataset, task.seed, step) for step in range(task.n_steps)]
+
+
+def run(task: ToyTask, done: Collection[Key]) -> Iterator[ToyRecord]:
+    for key in keys(task):
+        if key in done:
+            continue
+        if task.seed == 1 and key[2] == 1:
+            if task.fails == "user":
+                raise DataError("a wrong row", source="file.txt", line=7)
+            if task.fails == "bug":
+                raise ZeroDivisionError("never")
+            if task.fails == "dies":
+                os._exit(9)
+        if task.fails == "slow":
+            time.sleep(0.05)
+        yield ToyRecord(*key, value=0.1 * (task.seed + key[2]), seconds=time.perf_counter())
+
+
+def page(records: Sequence[ToyRecord]) -> Page:
+    body = "\n".join(f"{record.dataset} {record.seed} {record.step} {record.value:.3f}" for record in records)
+    return Page(f"There are {len(records)} records.", body, {"values": [record.value for record in records]})
+
+
+def pictures(records: Sequence[ToyRecord]) -> list[Picture]:
+    first = [record for record in records if record.seed == 0]
+    line = Series("value", tuple(r.step + 1.0 for r in first), tuple(r.value for r in first), (0.1,) * len(first))
+    return [Picture("values", "Values", "step", "value (points)", (Panel("all", (line,)),), "They grow.", log_x=True)]
+
+
+TOY: Experiment[ToyRecord, ToyTask] = Experiment(
+    name="toy",
+    title="A toy",
+    explanation="Counts.",
+    record=ToyRecord,
+    key=("dataset", "seed", "step"),
+    datasets=("news corpus",),
+    quick_datasets=("news corpus",),
+    tasks=tasks,
+    keys=keys,
+    run=run,
+    page=page,
+    pictures=pictures,
+)
+
+
+def run_slowly() -> None:
+    """A run to be interrupted, as a program: the folder and the number of jobs are its arguments."""
+    setting = Setting(("a",), (0, 1, 2, 3), options={"steps": 40, "fails": "slow"})
+    run_experiment(TOY, setting, record_file(TOY, Path(sys.argv[1])), int(sys.argv[2]))
