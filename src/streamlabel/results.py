@@ -12,6 +12,7 @@ from scipy import sparse
 
 FloatArray: TypeAlias = NDArray[np.floating]
 IntArray: TypeAlias = NDArray[np.integer]
+BoolArray: TypeAlias = NDArray[np.bool_]
 CSR: TypeAlias = sparse.csr_array
 CSC: TypeAlias = sparse.csc_array
 

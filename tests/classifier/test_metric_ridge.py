@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from streamlabel.classifier.metric_ridge import FeatureRidge, RowRidge, make_ridge, mean_square_length
+from streamlabel.classifier.metric_ridge import FeatureRidge, HatSpectrum, RowRidge, make_ridge, mean_square_length
 
 KINDS = pytest.mark.parametrize("kind", [RowRidge, FeatureRidge])
 
@@ -77,3 +77,52 @@ def test_mean_square_length(case):
     X, _, _ = case
     found = mean_square_length(sparse.csr_array(X), X.mean(axis=0))
     assert found == pytest.approx(np.square(X - X.mean(axis=0)).sum(axis=1).mean())
+
+
+@KINDS
+@pytest.mark.parametrize("centre", [True, False])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_compare_learns_alone_and_toward_an_anchor_and_knows_the_residuals(case, kind, centre, form, rng):
+    X, y, _ = case
+    anchor = rng.standard_normal((X.shape[1], y.shape[1]))
+    found = kind(sparse.csr_array(X), 0.7, centre=centre).compare(form(y), anchor)
+    alone = Ridge(alpha=0.7, fit_intercept=centre, solver="cholesky").fit(X, y)
+    shifted = Ridge(alpha=0.7, fit_intercept=centre, solver="cholesky").fit(X, y - X @ anchor)
+    np.testing.assert_allclose(found.alone, alone.coef_.T, atol=1e-8)
+    np.testing.assert_allclose(found.toward, anchor + shifted.coef_.T, atol=1e-8)
+    np.testing.assert_allclose(found.residual_alone, np.square(y - alone.predict(X)).sum(axis=0), atol=1e-8)
+    toward = np.square(y - X @ anchor - shifted.predict(X)).sum(axis=0)
+    np.testing.assert_allclose(found.residual_toward, toward, atol=1e-8)
+
+
+@KINDS
+@pytest.mark.parametrize("centre", [True, False])
+def test_freedom_is_rows_less_the_trace_of_the_hat_matrix(case, kind, centre):
+    X, _, _ = case
+    hat = Ridge(alpha=0.7, fit_intercept=centre, solver="cholesky").fit(X, np.eye(len(X))).predict(X)
+    expected = len(X) - np.trace(hat)
+    assert kind(sparse.csr_array(X), 0.7, centre=centre).freedom == pytest.approx(expected, abs=1e-8)
+    centred = X - X.mean(axis=0) if centre else X
+    known = HatSpectrum.of(np.linalg.eigvalsh(centred.T @ centred), 0.7)
+    assert kind(sparse.csr_array(X), 0.7, centre=centre, hat=known).freedom == pytest.approx(expected, abs=1e-8)
+
+
+@KINDS
+@pytest.mark.parametrize("centre", [True, False])
+def test_what_a_code_can_spend_is_bounded(case, kind, centre, rng):
+    """The trace of (I - H) H on random and on the worst spaces, against both forms of the bound."""
+    X, _, _ = case
+    ridge = kind(sparse.csr_array(X), 0.7, centre=centre)
+    Xc = X - X.mean(axis=0) if centre else X
+    hat = Xc @ np.linalg.solve(Xc.T @ Xc + 0.7 * np.eye(X.shape[1]), Xc.T)
+    between = hat - hat @ hat
+    exact = HatSpectrum.of(np.linalg.eigvalsh(Xc.T @ Xc), 0.7)
+    worst = np.linalg.eigh(between)[1][:, ::-1]
+    for size in (0, 1, 3, 8):
+        for space in (worst[:, :size], np.linalg.qr(rng.standard_normal((len(X), size)))[0]):
+            spent = float(np.trace(space.T @ between @ space))
+            assert spent <= exact.most_between(np.array([size]))[0] + 1e-9
+            assert spent <= ridge.hat.most_between(np.array([size]))[0] + 1e-9
+        assert exact.most_between(np.array([size]))[0] == pytest.approx(
+            np.trace(worst[:, :size].T @ between @ worst[:, :size]), abs=1e-9
+        )

@@ -8,10 +8,16 @@ rows at hand: ``c = trace(Xc Xc') / trace(Xc R R' Xc')``. With ``a = 0`` it is p
 
 `RowRidge` solves it as written, for few rows; `FeatureRidge` in the coordinates ``X T``, ``T T' = C``, for many.
 Leave-one-out residuals come from the same factor: ``e_i = r_i / (1 - h_i)``.
+
+Whether the anchor helps, `compare` tells from the squared residuals, which the plain ridge gives without another look
+at the rows: with ``A = Xc'Xc + beta I``, ``b = Xc'y`` and ``A w = b + beta p``::
+
+    ||yc - Xc w||^2 = ||yc||^2 - w'b + beta w'(p - w)
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -21,7 +27,17 @@ from streamlabel.exceptions import DataError
 from streamlabel.results import CSR, FloatArray, IntArray
 from streamlabel.stats.factors import centred_gram, centred_kernel, dense, row_scale
 
-__all__ = ["FeatureRidge", "PreparedRidge", "RowRidge", "make_ridge", "mean_square_length"]
+__all__ = ["Comparison", "FeatureRidge", "HatSpectrum", "PreparedRidge", "RowRidge", "make_ridge", "mean_square_length"]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Classifiers (d, k) learned alone and toward an anchor, with their sums of squared residuals (k,)."""
+
+    alone: FloatArray
+    toward: FloatArray
+    residual_alone: FloatArray
+    residual_toward: FloatArray
 
 
 class PreparedRidge(Protocol):
@@ -43,6 +59,46 @@ class PreparedRidge(Protocol):
         """The diagonal of the hat matrix for these rows (default: all), intercept included."""
         ...
 
+    def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
+        """Both ways to learn the targets (n_rows, k): alone, and toward the anchor (d, k)."""
+        ...
+
+    @property
+    def hat(self) -> HatSpectrum:
+        """The eigenvalues of the hat matrix without the intercept, or what is known of them."""
+        ...
+
+    @property
+    def freedom(self) -> float:
+        """Rows less the trace of the hat matrix, intercept included: what is left to judge residuals by."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class HatSpectrum:
+    """What degrees of freedom need of the hat matrix H: its trace, and that of ``(I - H) H`` where it is largest.
+
+    spread : ``h (1 - h)`` of its eigenvalues, largest first, or None where only their sum is known
+    """
+
+    trace: float
+    spread_sum: float
+    spread: FloatArray | None = None
+
+    @classmethod
+    def of(cls, eigenvalues: FloatArray, beta: float) -> HatSpectrum:
+        """From the eigenvalues of ``Xc'Xc``."""
+        values = eigenvalues / (eigenvalues + beta)
+        spread = np.sort(values * (1.0 - values))[::-1]
+        return cls(float(values.sum()), float(spread.sum()), spread)
+
+    def most_between(self, sizes: IntArray) -> FloatArray:
+        """The largest trace of ``(I - H) H`` on a space of so many dimensions, (k,); at most, where less is known."""
+        if self.spread is None:
+            return np.minimum(np.asarray(sizes) / 4.0, self.spread_sum)
+        sums = np.concatenate(([0.0], np.cumsum(self.spread)))
+        return np.asarray(sums[np.minimum(sizes, len(self.spread))])
+
 
 def mean_square_length(X: CSR | FloatArray, mean: FloatArray) -> float:
     """The mean squared length of a row minus the mean: what beta is measured in."""
@@ -60,13 +116,15 @@ def make_ridge(
     share: float = 0.0,
     centre: bool = True,
     gram: FloatArray | None = None,
+    hat: HatSpectrum | None = None,
 ) -> PreparedRidge:
     """The smaller of the two factors for these rows. ``basis`` (d, r) and ``share`` are the metric.
 
     ``gram``: ``Xc'Xc`` or ``Xc Xc'``, whichever is smaller, where it is known already (it is written to).
+    ``hat``: where it is known already.
     """
     kind = RowRidge if X.shape[0] < X.shape[1] else FeatureRidge
-    return kind(X, beta, basis=basis, share=share, centre=centre, gram=gram)
+    return kind(X, beta, basis=basis, share=share, centre=centre, gram=gram, hat=hat)
 
 
 class RowRidge:
@@ -81,8 +139,9 @@ class RowRidge:
         share: float = 0.0,
         centre: bool = True,
         gram: FloatArray | None = None,
+        hat: HatSpectrum | None = None,
     ) -> None:
-        self._X, self.beta, self._centre = X, beta, centre
+        self._X, self.beta, self._centre, self._hat = X, beta, centre, hat
         self.n_rows = int(X.shape[0])
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
         self._share = share if basis is not None else 0.0
@@ -119,6 +178,26 @@ class RowRidge:
         result = 1.0 - self.beta * inverse.diagonal() + (1.0 / self.n_rows if self._centre else 0.0)
         return result if rows is None else result[rows]
 
+    def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
+        both = np.hstack((dense(targets), dense(targets) - np.asarray(self._X @ anchor)))
+        weights = self.solve(both)
+        n_targets = anchor.shape[1]
+        residuals = np.square(self.beta * self._duals(both)).sum(axis=0)
+        return Comparison(
+            weights[:, :n_targets], anchor + weights[:, n_targets:], residuals[:n_targets], residuals[n_targets:]
+        )
+
+    @property
+    def hat(self) -> HatSpectrum:
+        if self._hat is None:
+            inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
+            self._hat = _hat_spectrum(inverse, self.beta)
+        return self._hat
+
+    @property
+    def freedom(self) -> float:
+        return self.n_rows - self.hat.trace - float(self._centre)
+
     def _duals(self, targets: FloatArray) -> FloatArray:
         centred = targets - targets.mean(axis=0) if self._centre else targets
         return linalg.cho_solve(self._factor, centred, check_finite=False)
@@ -136,8 +215,9 @@ class FeatureRidge:
         share: float = 0.0,
         centre: bool = True,
         gram: FloatArray | None = None,
+        hat: HatSpectrum | None = None,
     ) -> None:
-        self._X, self.beta, self._centre = X, beta, centre
+        self._X, self.beta, self._centre, self._hat = X, beta, centre, hat
         self.n_rows = int(X.shape[0])
         n_features = int(X.shape[1])
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(n_features)
@@ -155,19 +235,52 @@ class FeatureRidge:
         self._factor = _cholesky(gram)
 
     def solve(self, targets: CSR | FloatArray) -> FloatArray:
-        right = dense(self._X.T @ targets)
-        right -= np.outer(self.mean, np.asarray(targets.sum(axis=0)).ravel())
+        right = self._products(targets)
         if self._root is None:
-            if right.shape[1] == 1:
-                return self._solve_one(right[:, 0])[:, None]
-            return linalg.cho_solve(self._factor, right, overwrite_b=True, check_finite=False)
+            return self._solve_plain(right)
         return self._root @ linalg.cho_solve(self._factor, self._root.T @ right, overwrite_b=True, check_finite=False)
 
-    def _solve_one(self, right: FloatArray) -> FloatArray:
+    def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
+        assert self._root is None, "with a metric, both ways are solved one by one"
+        right = self._products(targets)
+        alone = self._solve_plain(right)
+        toward = alone + self.beta * self._solve_plain(anchor)
+        energy = _column_sums(targets, squared=True)
+        if self._centre:
+            energy -= np.square(_column_sums(targets)) / self.n_rows
+        return Comparison(
+            alone,
+            toward,
+            energy - (alone * (right + self.beta * alone)).sum(axis=0),
+            energy - (toward * (right + self.beta * (toward - anchor))).sum(axis=0),
+        )
+
+    @property
+    def hat(self) -> HatSpectrum:
+        if self._hat is None:
+            self._hat = _hat_spectrum(self._whole_inverse(), self.beta)
+        return self._hat
+
+    @property
+    def freedom(self) -> float:
+        return self.n_rows - self.hat.trace - float(self._centre)
+
+    def _products(self, targets: CSR | FloatArray) -> FloatArray:
+        """``Xc'T`` (d, k)."""
+        right = dense(self._X.T @ targets)
+        right -= np.outer(self.mean, _column_sums(targets))
+        return right
+
+    def _solve_plain(self, right: FloatArray) -> FloatArray:
         """One right-hand side reads half of the inverse once, where two triangular solves read the factor twice."""
+        if right.shape[1] == 1:
+            return np.asarray(linalg.blas.dsymv(1.0, self._whole_inverse(), right[:, 0], lower=1))[:, None]
+        return linalg.cho_solve(self._factor, right, check_finite=False)
+
+    def _whole_inverse(self) -> FloatArray:
         if self._inverse is None:
             self._inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
-        return np.asarray(linalg.blas.dsymv(1.0, self._inverse, right, lower=1))
+        return self._inverse
 
     def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
         residual = targets - np.asarray(self._X @ weights)
@@ -185,6 +298,21 @@ class FeatureRidge:
             half = linalg.solve_triangular(self._factor[0], block.T, lower=True, overwrite_b=True, check_finite=False)
             result[start : start + 1024] = np.square(half).sum(axis=0)
         return result + (1.0 / self.n_rows if self._centre else 0.0)
+
+
+def _hat_spectrum(inverse: FloatArray, beta: float) -> HatSpectrum:
+    """From the lower half of ``(G + beta I)^-1``: ``I - H`` is beta times it, but for directions without rows."""
+    kept = beta * inverse.diagonal()
+    squares = 2.0 * beta**2 * float(np.square(np.tril(inverse, -1)).sum()) + float(np.square(kept).sum())
+    return HatSpectrum(float((1.0 - kept).sum()), max(float(kept.sum()) - squares, 0.0))
+
+
+def _column_sums(matrix: CSR | FloatArray, *, squared: bool = False) -> FloatArray:
+    if isinstance(matrix, np.ndarray):
+        return (np.square(matrix) if squared else matrix).sum(axis=0)
+    values = matrix.data.astype(np.float64)
+    sums = np.bincount(matrix.indices, weights=np.square(values) if squared else values, minlength=matrix.shape[1])
+    return sums.astype(np.float64)
 
 
 def _cholesky(matrix: FloatArray) -> tuple[FloatArray, bool]:

@@ -70,13 +70,13 @@ def _half(data: Dataset) -> tuple[CSR, CSR, StreamingLabelClassifier, IntArray]:
 def time_single(name: str, data: Dataset, n_labels: int = 30) -> Timing:
     """Fully annotated labels, one by one, everything included; a few arrive before the clock starts."""
     X, Y, model, new = _half(data)
-    chosen = new[: n_labels + 3]
-    for j in chosen[:3]:
-        model.add_labels(X, Y[:, [j]])
-    with _clock(len(chosen) - 3) as clock:
-        for j in chosen[3:]:
-            model.add_labels(X, Y[:, [j]])
-    return Timing(f"{name}: one label, all rows", len(chosen) - 3, clock.cpu_ms, clock.wall_ms)
+    columns = [Y[:, [j]] for j in new[: n_labels + 3]]
+    for column in columns[:3]:
+        model.add_labels(X, column)
+    with _clock(len(columns) - 3) as clock:
+        for column in columns[3:]:
+            model.add_labels(X, column)
+    return Timing(f"{name}: one label, all rows", len(columns) - 3, clock.cpu_ms, clock.wall_ms)
 
 
 @dataclass(frozen=True)
@@ -148,16 +148,17 @@ def time_batch(name: str, data: Dataset, n_labels: int = 100) -> list[Timing]:
     """A batch of fully annotated labels against scikit-learn's linear classifiers trained on just those labels."""
     X, Y, model, new = _half(data)
     chosen = new[:n_labels]
-    copy.copy(model).add_labels(X, Y[:, chosen[:2]])
+    batch = Y[:, chosen]
+    copy.copy(model).add_labels(X, batch[:, :2])
     with _clock() as ours:
-        model.add_labels(X, Y[:, chosen])
+        model.add_labels(X, batch)
     makers: dict[str, Callable[[], Any]] = {
         "LinearSVC": LinearSVC,
         "LogisticRegression(liblinear)": partial(LogisticRegression, solver="liblinear"),
     }
     timings = []
     matrix = sparse.csr_matrix(X)
-    targets = Y[:, chosen].toarray()
+    targets = batch.toarray()
     for other, make in makers.items():
         with _clock() as theirs:
             for column in targets.T:

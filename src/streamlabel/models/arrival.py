@@ -11,7 +11,7 @@ from scipy import sparse
 
 from streamlabel.classifier.metric_ridge import PreparedRidge
 from streamlabel.models.memory import FitMemory
-from streamlabel.results import CSC, CSR, FloatArray, IntArray, SolveReport
+from streamlabel.results import CSC, CSR, BoolArray, FloatArray, IntArray, SolveReport
 from streamlabel.stats.factors import dense
 from streamlabel.stats.labels import centred_cross
 from streamlabel.structure.represent import represent
@@ -20,6 +20,7 @@ __all__ = [
     "Arrival",
     "JudgedRows",
     "PastAnswers",
+    "choose_anchor",
     "find_codes",
     "judged_sample",
     "label_products",
@@ -66,6 +67,7 @@ class Arrival:
     codes : (m, k), or (m + k, k) where the new labels help each other
     judged_rows, judged_scores : some of the rows (None: all), (e,), and their scores (e, k) under classifiers that were
         learned without them
+    anchored : (k,), which classifiers were pulled toward their code
     """
 
     weights: FloatArray  # (d, k)
@@ -74,6 +76,7 @@ class Arrival:
     judged_rows: IntArray | None
     judged_scores: FloatArray
     reports: tuple[SolveReport, ...]
+    anchored: BoolArray
 
 
 def learn_arrival(
@@ -83,9 +86,10 @@ def learn_arrival(
     past: PastAnswers | None,
     lam: float | None,
     *,
-    anchored: bool = True,
+    anchored: bool | None = True,
     centre: bool = True,
     judged: JudgedRows | None = None,
+    labels: CSR | None = None,
 ) -> Arrival:
     """Represent the new labels by the past ones, then learn their classifiers toward the anchor ``W s``.
 
@@ -95,21 +99,50 @@ def learn_arrival(
     answers : (q, k) targets: 0/1, or -1/+1 where the model has no intercept
     past : None or lam None: no code
     lam : the lasso penalty as a share of the annotated rows
-    anchored : False finds the code, to be shown, and learns the classifier without it
+    anchored : False finds the code, to be shown, and learns the classifier without it; None uses it for the labels
+        for which `choose_anchor` says so
     judged : the rows to judge by; default all
+    labels : the answers as they were given (0/1), where targets are these: products with rows then cost what the
+        positives cost
     """
     codes, anchor, reports = find_codes(past, answers, lam, centre)
-    if not anchored:
-        anchor = None
-    targets = answers if anchor is None else answers - np.asarray(X @ anchor)
-    shift = ridge.solve(targets)
-    weights = shift if anchor is None else anchor + shift
-    rates = answers.mean(axis=0) if centre else np.zeros(answers.shape[1])
+    if anchor is None or anchored is False:
+        anchor = np.zeros((X.shape[1], answers.shape[1]))
+    pulled: BoolArray = np.asarray(anchor.any(axis=0))
+    targets = answers if labels is None else labels
+    if anchored is None and pulled.any():
+        weights, pulled = choose_anchor(ridge, targets, anchor, np.diff(codes.indptr))
+        anchor = anchor * pulled
+    elif pulled.any():
+        weights = anchor + ridge.solve(answers - np.asarray(X @ anchor))
+    else:
+        weights = ridge.solve(targets)
+    rates: FloatArray = answers.mean(axis=0) if centre else np.zeros(answers.shape[1])
     intercept = rates - ridge.mean @ weights
     if judged is None:
-        return Arrival(weights, intercept, codes, None, answers - ridge.leave_one_out(targets, shift), reports)
+        residuals = answers - np.asarray(X @ anchor) if pulled.any() else answers
+        loo = answers - ridge.leave_one_out(residuals, weights - anchor)
+        return Arrival(weights, intercept, codes, None, loo, reports, pulled)
     scores = unseen_scores(np.asarray(judged.X @ weights) + intercept, answers[judged.rows], judged.leverages)
-    return Arrival(weights, intercept, codes, judged.rows, scores, reports)
+    return Arrival(weights, intercept, codes, judged.rows, scores, reports, pulled)
+
+
+def choose_anchor(
+    ridge: PreparedRidge, answers: CSR | FloatArray, anchor: FloatArray, code_sizes: IntArray
+) -> tuple[FloatArray, BoolArray]:
+    """The classifiers (d, k) and which of them are pulled (k,): where that has the smaller generalised error.
+
+    The code was fitted on the same answers, which its share in the degrees of freedom accounts for. Scores are
+    ``H y + (I - H) X W s(y)``, and s moves with y as ``G_A^-1 Y_A'`` on its active labels A (the lasso's tangent).
+    Where the past is ridge on the same rows, ``X W = H Y``, so the share is ``tr((I - H) H P_A)``, with ``P_A`` the
+    projection on the active labels. The largest that it can be for so many labels is used: at most a quarter a label.
+    """
+    both = ridge.compare(answers, anchor)
+    freedom = ridge.freedom
+    spent = np.maximum(freedom - ridge.hat.most_between(code_sizes), 1e-3)
+    pulled = both.residual_toward / np.square(spent) < both.residual_alone / max(freedom, 1e-3) ** 2
+    pulled &= code_sizes > 0
+    return np.where(pulled, both.toward, both.alone), pulled
 
 
 def find_codes(

@@ -61,13 +61,13 @@ class Recipe:
 
     share : of the metric (`classifier.metric_ridge`); 0 is none
     lam : the lasso penalty of the code, as a share of the annotated rows; None is no code
-    anchored : whether the classifier is pulled toward what the code says, or toward zero
+    anchored : whether the classifier is pulled toward what the code says, or toward zero; None: label by label
     strength : beta in units of the mean squared length of a centred row
     """
 
     share: float
     lam: float | None
-    anchored: bool
+    anchored: bool | None
     strength: float
 
 

@@ -46,7 +46,7 @@ def learn_coupled(
     rows = np.arange(len(answers)) if judged_rows is None else judged_rows
     scores = np.asarray(X[rows] @ weights) + intercept
     unseen = unseen_coupled_scores(factor, penalty, scores, answers[rows], rows, centre)
-    return Arrival(weights, intercept, codes, judged_rows, unseen, reports)
+    return Arrival(weights, intercept, codes, judged_rows, unseen, reports, np.diff(codes.indptr) > 0)
 
 
 def coupled_codes(

@@ -104,11 +104,12 @@ def _decide(group: LearnedGroup, threshold: float | str, usual: float) -> Decisi
 
 def _reports(group: LearnedGroup, names: tuple[str, ...]) -> list[LabelReport]:
     recipe, arrival = group.recipe, group.arrival
+    anchored = arrival.anchored.tolist()
     sizes, counts = np.diff(arrival.codes.indptr), group.answers.sum(axis=0)
     gaps = [report.violation for report in arrival.reports] or [0.0] * len(group.columns)
     return [
         LabelReport(
-            names[column], len(group.answers), int(counts[j]), recipe.share, recipe.lam, recipe.anchored, group.beta,
+            names[column], len(group.answers), int(counts[j]), recipe.share, recipe.lam, anchored[j], group.beta,
             int(sizes[j]), gaps[j], group.loss, group.coupled,
         )
         for j, column in enumerate(group.columns)

@@ -56,11 +56,13 @@ class LabelAnswers:
         whole: CSR,
         loose: tuple[IntArray, ...] = (),
         gram: _GrowingGram | None = None,
+        counts: FloatArray | None = None,
     ) -> None:
         self.labels = labels
         self._whole, self._loose, self._gram = whole, loose, gram
-        counts = np.bincount(whole.indices, minlength=whole.shape[1])
-        self._counts = np.concatenate((counts, [len(rows) for rows in loose])).astype(np.float64)
+        if counts is None:
+            counts = np.append(np.bincount(whole.indices, minlength=whole.shape[1]), [len(rows) for rows in loose])
+        self._counts: FloatArray = counts.astype(np.float64)
 
     @property
     def by_rows(self) -> CSR:
@@ -84,8 +86,8 @@ class LabelAnswers:
         result = np.empty((len(self.labels), len(positives)))
         mark = np.zeros(n_rows, dtype=bool)
         for j, rows in enumerate(positives):
-            spans = [whole.indices[whole.indptr[i] : whole.indptr[i + 1]] for i in rows]
-            result[: whole.shape[1], j] = np.bincount(np.concatenate(spans), minlength=whole.shape[1]) if spans else 0.0
+            if whole.shape[1]:
+                result[: whole.shape[1], j] = np.bincount(whole[rows].indices, minlength=whole.shape[1])
             mark[rows] = True
             result[whole.shape[1] :, j] = [np.count_nonzero(mark[other]) for other in self._loose]
             mark[rows] = False
@@ -101,13 +103,12 @@ class LabelAnswers:
             corner = newest.cross(positives)
             gram = gram.appended(len(self.labels), self.cross(positives) if side is None else side, corner)
         numbers = np.concatenate((self.labels, np.arange(first, first + len(positives))))
+        counts = np.append(self._counts, [len(rows) for rows in positives])
         loose = (*self._loose, *positives)
         if len(loose) <= _MOST_LOOSE:
-            return LabelAnswers(numbers, self._whole, loose, gram)
-        newest_columns = _columns(loose, self._whole.shape[0])
-        return LabelAnswers(
-            numbers, sparse.csr_array(sparse.hstack((self._whole, newest_columns), format="csr")), (), gram
-        )
+            return LabelAnswers(numbers, self._whole, loose, gram, counts)
+        whole = sparse.csr_array(sparse.hstack((self._whole, _columns(loose, self._whole.shape[0])), format="csr"))
+        return LabelAnswers(numbers, whole, (), gram, counts)
 
 
 def positive_rows(labels: CSR) -> list[IntArray]:

@@ -177,4 +177,5 @@ def learn_with_loss(
     weights, intercept, _ = solve_loss(X, answers, beta, loss, centre, anchor, coupling, _NEW_TOLERANCE)
     rows = judged_sample(len(answers), seed)
     scores = refit_scores(X, answers, anchor, beta, loss, centre, rows, seed, coupling)
-    return Arrival(weights, intercept, codes, rows, scores, reports)
+    pulled = (np.diff(codes.indptr) > 0) & (anchor is not None or coupling is not None)
+    return Arrival(weights, intercept, codes, rows, scores, reports, pulled)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.classifier.anchored_ridge import choose_beta
-from streamlabel.classifier.metric_ridge import PreparedRidge, make_ridge
+from streamlabel.classifier.metric_ridge import HatSpectrum, PreparedRidge, make_ridge
 from streamlabel.models.arrival import unseen_scores
 from streamlabel.models.coupled_batch import unseen_coupled_scores
 from streamlabel.models.initialise import alternate
@@ -113,7 +113,8 @@ def _ridge(
         labels = labels[:, np.sort(chosen)]
     factor = make_factor(X, centre=fit_intercept)
     chosen_beta = best_beta(factor, coded(labels, fit_intercept), fit_intercept)
-    return chosen_beta, make_ridge(X, chosen_beta, centre=fit_intercept, gram=factor.gram), factor
+    hat = HatSpectrum.of(factor.eigenvalues, chosen_beta)
+    return chosen_beta, make_ridge(X, chosen_beta, centre=fit_intercept, gram=factor.gram, hat=hat), factor
 
 
 def _no_codes(n_labels: int) -> CSC:

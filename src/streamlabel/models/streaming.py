@@ -395,7 +395,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             beta = self._arrival_beta(X, answers, recipe)
             arrival = learn_with_loss(
                 X, answers, past, recipe.lam, beta, loss,
-                anchored=recipe.anchored, coupled=coupled, centre=centre, seed=self.random_state,
+                anchored=recipe.anchored is not False, coupled=coupled, centre=centre, seed=self.random_state,
             )  # fmt: skip
         elif coupled:
             assert past is not None
@@ -409,8 +409,9 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             ridge, judged = self._prepared(X, answers, recipe, everything)
             beta = ridge.beta
             arrival = learn_arrival(
-                X, ridge, answers, past, recipe.lam, anchored=recipe.anchored, centre=centre, judged=judged
-            )
+                X, ridge, answers, past, recipe.lam, anchored=recipe.anchored, centre=centre, judged=judged,
+                labels=labels if centre else None,
+            )  # fmt: skip
         correlations = None if past is None else past.correlations
         truth = answers if centre else 0.5 * (answers + 1.0)
         return LearnedGroup(columns, arrival, recipe, beta, loss, truth, correlations, coupled)
@@ -419,7 +420,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self, X: Any, answers: FloatArray, recipe: Recipe, everything: bool
     ) -> tuple[PreparedRidge, JudgedRows | None]:
         """The ridge of these rows, and the rows to judge by (None: all): on the rows of `fit` both are kept."""
-        if everything:
+        if everything and not recipe.share:
             assert self._ridge is not None
             assert self._memory is not None
             memory = self._memory
@@ -429,17 +430,20 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         return make_ridge(X, beta, basis=basis, share=recipe.share, centre=self.fit_intercept), None
 
     def _recipe(self, n_rows: int, everything: bool, coupled: bool) -> Recipe:
-        metric = None if coupled or self.loss_ != "squared" else self.metric
+        """How to learn on so many rows. On all rows of `fit` the factor is kept, and each label chooses for itself."""
+        squared = self.loss_ == "squared"
+        metric = self.metric if squared and not coupled else None
+        kept = everything and squared and metric in ("auto", None)
         trials: list[Trial] = []
-        if self.fit_intercept and not everything and "auto" in (self.lam, metric, self.beta):
+        if self.fit_intercept and not kept and "auto" in (self.lam, metric, self.beta):
             trials = self._trials(n_rows)
         if trials:
             chosen = choose_recipe(trials, anchors=self.lam is not None, metrics=metric is not None)
         else:
-            chosen = Recipe(0.0, LAM, True, self._strength)
-        anchored = self.lam is not None and (chosen.anchored or coupled or self.lam != "auto")
+            chosen = Recipe(0.0, LAM, None if kept else True, self._strength)
+        anchored = chosen.anchored if self.lam == "auto" and not coupled else self.lam is not None
         share = chosen.share if metric == "auto" else float(metric or 0.0)
-        return Recipe(0.0 if everything else share, self._fixed_lam(), anchored, chosen.strength)
+        return Recipe(share, self._fixed_lam(), anchored, chosen.strength)
 
     def _trials(self, n_rows: int) -> list[Trial]:
         """The labels of `fit` learned again at such a number of rows; none for a model that was adopted."""

@@ -35,7 +35,7 @@ def solve_active_set(
 
     Parameters
     ----------
-    label_gram : (m, m), symmetric positive semi-definite, C-contiguous
+    label_gram : (m, m), symmetric positive semi-definite
     correlation : (m,)
     excluded : an entry that must stay zero (a label may not represent itself)
     start : (m,), a code to start from, e.g. the solution at a neighbouring lam
@@ -91,7 +91,7 @@ def _settle(
 
     Returns the active set that is left, the gradient there, and the number of direct solves.
     """
-    rows = label_gram.take(active, axis=0)
+    rows = label_gram[active]  # take() would copy the whole of a Gram that is part of a larger one
     step = 0
     while active.size and step < max_iter:
         step += 1

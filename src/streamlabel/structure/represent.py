@@ -90,7 +90,7 @@ def represent(
     if label_gram.shape != (task.correlations.shape[1],) * 2:
         raise DataError(f"the label Gram is {label_gram.shape}; {n_labels} labels have correlations")
     # After the restriction: nothing from here on, copies and checks included, grows with the labels left outside.
-    label_gram = np.ascontiguousarray(label_gram, dtype=np.float64)
+    label_gram = np.asarray(label_gram, dtype=np.float64)
     task = replace(task, correlations=np.ascontiguousarray(task.correlations, dtype=np.float64))
     if not np.isfinite(task.correlations).all():
         raise DataError("the correlations of the labels contain NaN or infinity")
