@@ -8,16 +8,18 @@ from streamlabel._version import __version__
 if TYPE_CHECKING:
     from streamlabel.models.binary_relevance import BinaryRelevance
     from streamlabel.models.leml import LEML
+    from streamlabel.models.sleec import SLEEC
     from streamlabel.models.streaming import StreamingLabelClassifier
     from streamlabel.results import Dataset, TextDataset
 
-__all__ = ["LEML", "BinaryRelevance", "Dataset", "StreamingLabelClassifier", "TextDataset", "__version__"]
+__all__ = ["BinaryRelevance", "Dataset", "LEML", "SLEEC", "StreamingLabelClassifier", "TextDataset", "__version__"]
 
 # Public names are imported when first used: scikit-learn takes a second that `streamlabel --help` need not wait.
 _HOMES = {
     "BinaryRelevance": "streamlabel.models.binary_relevance",
     "Dataset": "streamlabel.results",
     "LEML": "streamlabel.models.leml",
+    "SLEEC": "streamlabel.models.sleec",
     "StreamingLabelClassifier": "streamlabel.models.streaming",
     "TextDataset": "streamlabel.results",
 }
