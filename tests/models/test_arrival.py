@@ -8,6 +8,7 @@ from scipy import sparse
 
 from streamlabel import StreamingLabelClassifier
 from streamlabel.classifier.metric_ridge import make_ridge
+from streamlabel.exceptions import DataError
 from streamlabel.models.arrival import PastAnswers, choose_anchor, find_codes
 
 
@@ -81,3 +82,20 @@ def test_with_all_rows_each_label_says_whether_it_leaned_on_the_past(rng):
     assert np.abs(model.coef_[8:][pulled] - alone.coef_[8:][pulled]).max() > 1e-6
     sizes = np.array([report.code_size for report in fixed.reports_[8:]])
     assert [report.anchored for report in fixed.reports_[8:]] == (sizes > 0).tolist()
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_codes_solved_by_several_threads_are_the_same(rng, coupled):
+    X = rng.standard_normal((200, 10))
+    Y = (X @ rng.standard_normal((10, 90)) + rng.standard_normal((200, 90)) > 0.7).astype(int)
+    models = [StreamingLabelClassifier(n_jobs=n).fit(X, Y[:, :10]) for n in (None, 2)]
+    for model in models:
+        model.add_labels(X, Y[:, 10:], coupled=coupled)
+    one, two = (model.structure_.toarray() for model in models)
+    np.testing.assert_array_equal(one, two)
+    assert np.count_nonzero(one)
+
+
+def test_a_wrong_number_of_threads_is_refused(rng):
+    with pytest.raises(DataError, match="n_jobs is 0"):
+        StreamingLabelClassifier(n_jobs=0).fit(np.eye(3), np.eye(3, dtype=int))

@@ -14,7 +14,7 @@ from streamlabel.models.memory import FitMemory
 from streamlabel.results import CSC, CSR, BoolArray, FloatArray, IntArray, SolveReport
 from streamlabel.stats.factors import dense
 from streamlabel.stats.labels import centred_cross
-from streamlabel.structure.represent import represent
+from streamlabel.structure.represent import Mapper, represent
 
 __all__ = [
     "Arrival",
@@ -41,6 +41,7 @@ class PastAnswers:
     weights : gives the classifiers (d, len(labels)) of some labels
     gram, correlations : the Gram (p, p) of the responses and their products (p, k) with the new labels, where these are
         known already
+    executor : solves the codes; None: here, one after the other
     """
 
     n_labels: int
@@ -49,6 +50,7 @@ class PastAnswers:
     weights: Callable[[IntArray], FloatArray]
     gram: FloatArray | None = None
     correlations: FloatArray | None = None
+    executor: Mapper | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +156,7 @@ def find_codes(
         return sparse.csc_array((0 if past is None else past.n_labels, n_new)), None, ()
     gram, correlations = label_products(past, answers, centre)
     energies = np.square(answers - answers.mean(axis=0) if centre else answers).sum(axis=0)
-    found = represent(gram, correlations, energies, lam * n_rows)
+    found = represent(gram, correlations, energies, lam * n_rows, executor=past.executor)
     rows = past.labels[found.codes.indices]
     codes = sparse.csc_array((found.codes.data, rows, found.codes.indptr), shape=(past.n_labels, n_new))
     codes.sort_indices()

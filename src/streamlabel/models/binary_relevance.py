@@ -43,6 +43,7 @@ class BinaryRelevance(StreamingLabelClassifier):
     metric = None
     start = "independent"
     dictionary = "fit"
+    n_jobs = None
 
     def __init__(
         self,

@@ -59,7 +59,7 @@ def coupled_codes(
     corner = centred.T @ centred
     everyone = np.block([[gram, correlations], [correlations.T, corner]])
     own = np.arange(len(gram), len(everyone))
-    found = represent(everyone, everyone[:, own], corner.diagonal(), lam * n_rows, own=own)
+    found = represent(everyone, everyone[:, own], corner.diagonal(), lam * n_rows, own=own, executor=past.executor)
     numbers = np.concatenate((past.labels, np.arange(past.n_labels, past.n_labels + n_new)))
     codes = sparse.csc_array(
         (found.codes.data, numbers[found.codes.indices], found.codes.indptr), shape=(past.n_labels + n_new, n_new)

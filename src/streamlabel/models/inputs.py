@@ -77,6 +77,9 @@ def check_parameters(model: Any) -> None:
     if model.threshold != "f1" and (isinstance(model.threshold, str) or not np.isfinite(model.threshold)):
         raise DataError(f'threshold is {model.threshold!r}; it must be "f1" or a number')
     check_seed(model.random_state)
+    jobs = model.n_jobs
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0):
+        raise DataError(f"n_jobs is {jobs!r}; it must be None, a number of threads, or -1 for one a core")
     if model.start not in ("independent", "alternating"):
         raise DataError(f'start is {model.start!r}; it must be "independent" or "alternating"')
     if model.loss != "auto":

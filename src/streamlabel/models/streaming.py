@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from streamlabel._validation import check_label_names, default_label_names
 from streamlabel.classifier.metric_ridge import PreparedRidge, make_ridge
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
+from streamlabel.executors.joblib_pool import JoblibExecutor
 from streamlabel.metrics.topk import top_k
 from streamlabel.models.adopt import checked_classifiers, linear_parts
 from streamlabel.models.arrival import JudgedRows, PastAnswers, judged_sample, learn_arrival, screen
@@ -72,6 +73,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         Where `predict` says yes: the best F1 of leave-one-out scores, label by label, or one score for all.
     random_state : int
         For the rows and labels by which "auto" judges.
+    n_jobs : None or int
+        Threads that solve the codes of a batch of labels; None for one, -1 for one a core. The codes are the same.
 
     With "auto", some of the labels of `fit` are hidden and learned again from as many rows as the new label has, with
     and without the past, and judged on other rows: the past is used where it lost on no measure (`models.calibration`).
@@ -110,6 +113,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         fit_intercept: bool = True,
         threshold: float | str = "f1",
         random_state: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.lam = lam
         self.metric = metric
@@ -120,6 +124,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.threshold = threshold
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -390,6 +395,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         everything = same and rows is None
         recipe = self._recipe(X.shape[0], everything, coupled)
         past = None if recipe.lam is None else self._past(X, rows, same, labels)
+        if past is not None and self.n_jobs is not None:
+            past = replace(past, executor=JoblibExecutor(self.n_jobs, "threads"))
         coupled = coupled and past is not None
         if loss != "squared":
             beta = self._arrival_beta(X, answers, recipe)
