@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import cProfile
+import importlib
 import pstats
 import time
 from collections.abc import Callable, Iterator
@@ -152,20 +153,33 @@ def time_batch(name: str, data: Dataset, n_labels: int = 100) -> list[Timing]:
     copy.copy(model).add_labels(X, batch[:, :2])
     with _clock() as ours:
         model.add_labels(X, batch)
-    makers: dict[str, Callable[[], Any]] = {
-        "LinearSVC": LinearSVC,
-        "LogisticRegression(liblinear)": partial(LogisticRegression, solver="liblinear"),
-    }
     timings = []
-    matrix = sparse.csr_matrix(X)
-    targets = batch.toarray()
-    for other, make in makers.items():
+    for other, train in _references(X, batch).items():
         with _clock() as theirs:
-            for column in targets.T:
-                make().fit(matrix, column)
+            train()
         what = f"{name}: a batch of {len(chosen)}, all rows"
         timings.append(Timing(what, len(chosen), ours.cpu_ms, ours.wall_ms, other, theirs.cpu_ms))
     return timings
+
+
+def _references(X: CSR, Y: CSR) -> dict[str, Callable[[], object]]:
+    """Linear one-vs-rest trainers of others on the same rows and labels; PECOS (libpecos) where it is installed."""
+    matrix, targets = sparse.csr_matrix(X), Y.toarray()
+
+    def one_by_one(make: Callable[[], Any]) -> object:
+        return [make().fit(matrix, column) for column in targets.T]
+
+    found: dict[str, Callable[[], object]] = {
+        "LinearSVC": partial(one_by_one, LinearSVC),
+        "LogisticRegression(liblinear)": partial(one_by_one, partial(LogisticRegression, solver="liblinear")),
+    }
+    try:
+        pecos = importlib.import_module("pecos.xmc.base")
+    except ImportError:
+        return found
+    problem = pecos.MLProblem(sparse.csr_matrix(X, dtype=np.float32), sparse.csc_matrix(Y, dtype=np.float32))
+    found["PECOS one-vs-rest, all cores"] = partial(pecos.MLModel.train, problem)
+    return found
 
 
 def time_flatness(sizes: tuple[int, ...] = (100, 1000, 10_000, 100_000), n_atoms: int = 100) -> list[Timing]:
