@@ -88,9 +88,8 @@ def _project(residual: CSR, values: FloatArray, basis: FloatArray, n_rounds: int
 
     image = product(basis)
     for _ in range(n_rounds):
-        # [Q, A Q], orthonormal; A of the first half is known
-        other = np.linalg.qr(image - basis @ (basis.T @ image))[0]
-        other = np.linalg.qr(other - basis @ (basis.T @ other))[0]
+        # an orthonormal basis of [Q, A Q]; A of the first half is known
+        other = np.linalg.qr(np.hstack((basis, image)))[0][:, rank:]
         subspace = np.hstack((basis, other))
         images = np.hstack((image, product(other)))
         small = subspace.T @ images

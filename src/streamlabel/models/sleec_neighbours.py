@@ -10,7 +10,8 @@ from streamlabel.results import CSR, FloatArray, IntArray
 __all__ = ["mean_labels", "nearest_embeddings", "neighbour_gram"]
 
 _BLOCK_CELLS = 4_000_000
-_DIGITS = 1e-11  # distances that differ by less, beside the lengths of the vectors, are ties
+_DIGITS = 1e-11  # squared distances that differ by less, beside the lengths of the vectors, are ties
+_TINY = np.finfo(np.float64).tiny
 
 
 def neighbour_gram(labels: CSR, n_neighbours: int, *, cosine: bool = True) -> CSR:
@@ -40,8 +41,7 @@ def neighbour_gram(labels: CSR, n_neighbours: int, *, cosine: bool = True) -> CS
     # raised by 1, so that an observed 0 is larger than what is not stored
     one_way = sparse.csr_array((values.ravel() + 1.0, columns.ravel(), ends), shape=(n_rows, n_rows))
     both = sparse.csr_array(one_way.maximum(one_way.T))
-    both.data = both.data - 1.0
-    return both
+    return sparse.csr_array((both.data - 1.0, both.indices, both.indptr), shape=both.shape)
 
 
 def nearest_embeddings(queries: FloatArray, points: FloatArray, k: int) -> IntArray:
@@ -51,11 +51,12 @@ def nearest_embeddings(queries: FloatArray, points: FloatArray, k: int) -> IntAr
     """
     k = min(k, len(points))
     squares = np.einsum("ij,ij->i", points, points)
-    unit = _DIGITS * max(float(squares.max(initial=0.0)), np.finfo(np.float64).tiny)
+    longest = float(np.sqrt(squares.max()))
     found = np.empty((len(queries), k), dtype=np.int64)
     for block in _blocks(len(queries), len(points)):
         closeness = 2.0 * (queries[block] @ points.T) - squares
-        found[block] = _largest(np.rint(closeness / unit), k)
+        rounding = _DIGITS * longest * (longest + np.linalg.norm(queries[block], axis=1, keepdims=True))
+        found[block] = _largest(np.rint(closeness / np.maximum(rounding, _TINY)), k)
     return found
 
 
