@@ -26,8 +26,16 @@ class Registered:
 
 
 EXPERIMENTS = {
+    "bounds": Registered(
+        "streamlabel.experiments.bounds:EXPERIMENT",
+        "The two theorems of the paper against what they bound.",
+    ),
     "budget": Registered(
         "streamlabel.experiments.budget_experiment:EXPERIMENT",
         "Accuracy of new labels against the number of annotated rows.",
+    ),
+    "table2": Registered(
+        "streamlabel.experiments.table2_page:EXPERIMENT",
+        "New labels in batches, every method, beside the paper's Table 2.",
     ),
 }

@@ -81,7 +81,7 @@ def distance_bound(X: Any, Y: FloatArray, structure: Any, beta: float, weights: 
         structure_energy=structure_energy,
         weights_norm=weights_norm,
         gradient_norm=gradient_norm,
-        printed=2.0 * by_norms / curvature if curvature else np.inf,
+        printed=2.0 * float(by_norms) / curvature if curvature else np.inf,
         tight=gradient_norm / curvature if curvature else np.inf,
     )
 

@@ -1,0 +1,77 @@
+"""Theorem 2: the distance of a stream to the solution of the whole problem, and its bounds."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+from scipy import linalg
+
+from streamlabel.data.label_stream import LabelStream
+from streamlabel.exceptions import ConvergenceWarning
+from streamlabel.experiments.bounds_records import DISTANCE, BoundsRecord, named
+from streamlabel.experiments.bounds_risk import unit_rows
+from streamlabel.experiments.random_problems import RANDOM, random_beta, random_problem, random_rows
+from streamlabel.experiments.records import Key
+from streamlabel.models.calibration import LAM
+from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.results import Dataset, FloatArray
+from streamlabel.theory.streaming_distance import distance_bound, solve_together, streaming_gradient
+
+__all__ = ["distance_of_stream", "random_record"]
+
+_ROUNDING = 1e-7  # relative; what a distance may lie above its bound by arithmetic alone
+
+
+def distance_of_stream(key: Key, train: Dataset, stream: LabelStream) -> BoundsRecord:
+    """All rows of a real set: the labels of `fit` learned each alone, the others in batches."""
+    X = unit_rows(train)
+    model = StreamingLabelClassifier(beta=key[4], lam=LAM, metric=None).fit(X, train.Y[:, stream.past])
+    for labels in stream.batches:
+        model.add_labels(X, train.Y[:, labels])
+    rows, answers = X.toarray(), train.Y[:, np.concatenate((stream.past, stream.arriving))].toarray().astype(np.float64)
+    return _distance_record(key, rows - rows.mean(axis=0), answers - answers.mean(axis=0), model, len(stream.past))
+
+
+def random_record(number: int, seed: int) -> BoundsRecord:
+    """A random problem in the paper's form: answers -1/+1, no intercept, one label after another."""
+    X, labels, n_past, start = random_problem(number, seed)
+    key = (DISTANCE, RANDOM, random_rows(number), number, random_beta(number), seed)
+    model = StreamingLabelClassifier(beta=key[4], lam=LAM, metric=None, start=start, fit_intercept=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of the alternating start: the theorem holds for any past
+        model.fit(X, labels[:, :n_past])
+        for label in range(n_past, labels.shape[1]):
+            model.add_labels(X, labels[:, [label]])
+    return _distance_record(key, X, 2.0 * labels - 1.0, model, n_past)
+
+
+def _distance_record(
+    key: Key, X: FloatArray, Y: FloatArray, model: StreamingLabelClassifier, n_past: int
+) -> BoundsRecord:
+    beta, weights, structure = key[4], model.coef_.T, model.structure_
+    whole = solve_together(X, Y, structure, beta)
+    found = distance_bound(X, Y, structure, beta, weights)
+    distance, scale = float(linalg.norm(whole - weights)), float(linalg.norm(whole))
+    codes = structure[:, n_past:]
+    bounds = [min(bound, sys.float_info.max) for bound in (found.tight, found.printed)]
+    slack = _ROUNDING * (scale + found.weights_norm)
+    return BoundsRecord(
+        **named(key),
+        n_past=n_past,
+        n_new=weights.shape[1] - n_past,
+        actual=distance,
+        bound=bounds[0],
+        printed=bounds[1],
+        held=sum(distance <= bound + slack for bound in bounds),
+        checked=len(bounds),
+        scale=scale,
+        epsilon=float(linalg.norm(weights[:, n_past:] - weights @ codes.toarray())),
+        code_norm=float(np.abs(codes.data).sum()),
+        past_norm=float(linalg.norm(weights[:, :n_past])),
+        weights_norm=found.weights_norm,
+        curvature=found.curvature,
+        gradient_norm=found.gradient_norm,
+        cancelled=float(linalg.norm(streaming_gradient(weights, structure, n_past, beta))),
+    )

@@ -1,0 +1,127 @@
+"""The bounds experiment: its inequalities hold, its parts add up, runs are equal and resumable."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from streamlabel.exceptions import DataError
+from streamlabel.experiments.bounds import EXPERIMENT, BoundsTask, keys, run, run_on, tasks
+from streamlabel.experiments.bounds_records import DISTANCE, RISK
+from streamlabel.experiments.experiment import Setting
+from streamlabel.experiments.random_problems import KINDS, RANDOM, random_problem, random_rows
+from streamlabel.experiments.runner import record_file, run_experiment, write_results
+from streamlabel.results import Dataset
+
+SMALL = BoundsTask(RISK, "a", 0, sizes=(60, 10**9), n_batches=2)
+
+
+def small_set(seed: int, n_rows: int = 200) -> Dataset:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 6))
+    mix = np.random.default_rng(0).normal(size=(6, 12))
+    labels = (X @ mix + 0.3 * rng.normal(size=(n_rows, 12)) > 0.8).astype(np.int8)
+    return Dataset(sparse.csr_array(X), sparse.csr_array(labels), tuple(f"l{j}" for j in range(12)))
+
+
+@pytest.fixture(scope="module")
+def sets() -> tuple[Dataset, Dataset]:
+    return small_set(1), small_set(2)
+
+
+def test_the_risk_is_bounded_after_every_batch(sets):
+    records = list(run_on(SMALL, *sets))
+    assert [(r.n_rows, r.batch) for r in records] == [(60, 1), (60, 2), (100, 1), (100, 2)]
+    assert [r.n_new for r in records] == [3, 6, 3, 6]
+    for record in records:
+        assert record.held == record.checked == record.n_new
+        assert record.bound == pytest.approx(record.own + record.past + record.confidence)
+        assert record.weights_norm <= record.epsilon + record.code_norm * record.past_norm
+        assert record.actual <= record.bound
+        assert record.code_norm > 0.0
+    assert records[3].confidence < records[1].confidence  # more rows
+    assert records[1].confidence > records[0].confidence  # more labels
+
+
+def test_what_is_finished_is_not_run_again(sets):
+    whole = list(run_on(SMALL, *sets))
+    done = [keys(SMALL, 200)[i] for i in (0, 2)]
+    assert list(run_on(SMALL, *sets, done)) == [whole[1], whole[3]]
+    assert list(run_on(SMALL, *sets, keys(SMALL, 200))) == []
+
+
+def test_a_first_batch_that_nobody_can_learn_is_an_error(sets):
+    train, test = sets
+    empty = Dataset(train.X, sparse.csr_array(train.Y.shape, dtype=np.int8), train.label_names)
+    with pytest.raises(DataError):
+        list(run_on(SMALL, empty, test))
+
+
+def test_the_distance_of_a_real_stream(sets):
+    task = BoundsTask(DISTANCE, "a", 0, betas=(0.5, 20.0), n_batches=2)
+    records = list(run_on(task, *sets))
+    for record in records:
+        assert (record.held, record.checked) == (2, 2)
+        assert 0.0 < record.actual <= record.bound < record.printed
+        assert record.cancelled == pytest.approx(record.gradient_norm, rel=1e-6)
+        assert record.bound == pytest.approx(record.gradient_norm / record.curvature)
+
+
+def test_random_problems_of_all_kinds_hold():
+    task = BoundsTask(DISTANCE, RANDOM, 3, n_problems=2 * len(KINDS))
+    records = list(run(task))
+    assert [(r.theorem, r.dataset, r.n_rows, r.batch, r.beta, r.seed) for r in records] == keys(task)
+    assert all(record.held == 2 for record in records)
+    assert list(run(task, keys(task)[1:])) == records[:1]
+
+
+@pytest.mark.parametrize("number", range(2 * len(KINDS)))
+def test_random_problems_are_what_they_are_called(number):
+    X, labels, n_past, start = random_problem(number, 5)
+    kind = KINDS[number % len(KINDS)]
+    assert X.shape[0] == labels.shape[0] == random_rows(number)
+    assert ((labels.sum(axis=0) > 0) & (labels.sum(axis=0) < len(labels))).all()
+    assert 0 < n_past < labels.shape[1]
+    assert start == ("alternating" if number >= len(KINDS) else "independent")
+    assert (X.shape[1] > X.shape[0]) == (kind == "more features than rows")
+    assert (np.linalg.matrix_rank(X) < min(X.shape)) == (kind == "repeated features")
+    if kind == "copies of labels":
+        assert np.array_equal(labels[:, n_past], labels[:, 0])
+    again = random_problem(number, 5)
+    assert np.array_equal(again[0], X)
+    assert np.array_equal(again[1], labels)
+
+
+def test_the_grid():
+    quick, full = (tasks(Setting(("bibtex",), (0, 1), quick)) for quick in (True, False))
+    assert {(t.theorem, t.dataset) for t in full} == {(RISK, "bibtex"), (DISTANCE, "bibtex"), (DISTANCE, RANDOM)}
+    assert sum(len(keys(t)) for t in quick) < sum(len(keys(t)) for t in full) / 4
+    found = [key for task in full for key in keys(task)]
+    assert len(set(found)) == len(found)
+
+
+def test_page_and_pictures_say_in_how_many_checks_it_held(sets, tmp_path):
+    file = record_file(EXPERIMENT, tmp_path)
+    for task in (SMALL, BoundsTask(DISTANCE, "a", 0, betas=(1.0,), n_batches=2)):
+        for record in run_on(task, *sets):
+            file.append(record)
+    run_experiment(EXPERIMENT, Setting((), (0,), True), file)
+    outcome = write_results(EXPERIMENT, file, tmp_path, "test")
+    first, second = outcome.data["theorem_1"], outcome.data["theorem_2"]
+    assert first["held"] == first["checked"] == 3 + 6 + 3 + 6
+    assert second["held"] == second["checked"] == 2 + 2 * 15
+    assert "18 of 18 checks" in outcome.text
+    assert "32 of 32 checks" in outcome.text
+    pytest.importorskip("matplotlib")
+    assert {path.name for path in tmp_path.glob("*.png")} == {"bounds-risk.png", "bounds-distance.png"}
+    json.dumps(outcome.data, allow_nan=False)
+
+
+def test_a_violation_would_be_seen(sets):
+    records = [replace(record, held=record.held - 1) for record in run_on(SMALL, *sets)]
+    assert "14 of 18 checks" in EXPERIMENT.page(records).sentence
+    assert EXPERIMENT.page([]).sentence == "Nothing was run."
