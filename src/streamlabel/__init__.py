@@ -11,14 +11,25 @@ if TYPE_CHECKING:
     from streamlabel.models.sleec import SLEEC
     from streamlabel.models.streaming import StreamingLabelClassifier
     from streamlabel.results import Dataset, TextDataset
+    from streamlabel.store.model_store import ModelStore
 
-__all__ = ["BinaryRelevance", "Dataset", "LEML", "SLEEC", "StreamingLabelClassifier", "TextDataset", "__version__"]
+__all__ = [
+    "BinaryRelevance",
+    "Dataset",
+    "LEML",
+    "ModelStore",
+    "SLEEC",
+    "StreamingLabelClassifier",
+    "TextDataset",
+    "__version__",
+]
 
 # Public names are imported when first used: scikit-learn takes a second that `streamlabel --help` need not wait.
 _HOMES = {
     "BinaryRelevance": "streamlabel.models.binary_relevance",
     "Dataset": "streamlabel.results",
     "LEML": "streamlabel.models.leml",
+    "ModelStore": "streamlabel.store.model_store",
     "SLEEC": "streamlabel.models.sleec",
     "StreamingLabelClassifier": "streamlabel.models.streaming",
     "TextDataset": "streamlabel.results",

@@ -1,0 +1,242 @@
+"""A fitted model as plain data, and back: what a store writes down, without knowing how the estimator works.
+
+`export_model` gives what belongs to the whole model, `export_labels` its labels from some number on (so that one more
+label costs one label), `import_model` puts a model together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from scipy import sparse
+
+from streamlabel.classifier.metric_ridge import PreparedRidge, make_ridge
+from streamlabel.exceptions import DataError
+from streamlabel.models.calibration import Trial
+from streamlabel.models.gather import Decisions
+from streamlabel.models.memory import FitMemory, LabelAnswers
+from streamlabel.models.reports import LabelReport
+from streamlabel.models.state import ClassifierBlocks, LabelNumbers, SharedList
+from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.results import CSC, CSR, FloatArray, IntArray
+
+__all__ = [
+    "KeptRows",
+    "LabelStates",
+    "ModelFacts",
+    "RidgeOnDemand",
+    "export_facts",
+    "export_labels",
+    "export_rows",
+    "import_model",
+    "replace_classifiers",
+]
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What is said once about a model; values that JSON knows. beta and strength are None for adopted models."""
+
+    parameters: dict[str, Any]
+    n_features: int
+    loss: str
+    beta: float | None
+    strength: float | None
+    feature_names: list[str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabelStates:
+    """Labels of a model, k of them, the first being number ``first``.
+
+    weights : (d, k);  codes : (label numbers, values) of each;  positives : for labels answered on every row of `fit`
+    and allowed into codes by these answers, the positive rows; None for the others
+    """
+
+    first: int
+    names: tuple[str, ...]
+    weights: FloatArray
+    intercept: FloatArray
+    decisions: Decisions
+    reports: tuple[LabelReport, ...]
+    codes: tuple[tuple[IntArray, FloatArray], ...]
+    positives: tuple[IntArray | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """What a model keeps to go on learning: the rows of `fit`, their answers, and how far the past can be trusted.
+
+    labels : csr_array (n, f), the answers of the labels of `fit`;   atoms : (p,), those that may enter a code
+    leave_one_out : (e, f), leverages : (e,), judged_rows : (e,): see `FitMemory`
+    """
+
+    X: CSR | FloatArray
+    labels: CSR
+    atoms: IntArray
+    judged_rows: IntArray
+    leverages: FloatArray
+    leave_one_out: FloatArray
+    trials: dict[int, list[Trial]] = field(default_factory=dict)
+
+
+class RidgeOnDemand:
+    """The ridge of the rows of `fit` (`PreparedRidge`), factored when it is first asked for anything."""
+
+    def __init__(self, X: CSR | FloatArray, beta: float, centre: bool) -> None:
+        self._rows, self.beta, self._centred = X, beta, centre
+        self.n_rows = int(X.shape[0])
+        self._made: PreparedRidge | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self._made is None:
+            self._made = make_ridge(self._rows, self.beta, centre=self._centred)
+        return getattr(self._made, name)
+
+
+def export_facts(model: StreamingLabelClassifier) -> ModelFacts:
+    """What belongs to the whole model."""
+    if not hasattr(model, "_classifiers"):
+        raise DataError("the model is not fitted; fit it before it is stored")
+    if model._classes_1d is not None:
+        raise DataError("the model was fitted on a vector of classes; fit it on a 0/1 label matrix to store it")
+    names = getattr(model, "feature_names_in_", None)
+    return ModelFacts(
+        {key: _plain(value) for key, value in model.get_params().items()},
+        int(model.n_features_in_),
+        model.loss_,
+        float(model.beta_) if hasattr(model, "beta_") else None,
+        float(model._strength) if np.isfinite(model._strength) else None,
+        None if names is None else [str(name) for name in names],
+    )
+
+
+def export_labels(
+    model: StreamingLabelClassifier, first: int, stop: int | None = None, *, answers: bool = True
+) -> LabelStates:
+    """The labels from number ``first`` on; ``answers`` False leaves their positive rows out."""
+    stop = len(model._names) if stop is None else stop
+    chosen = slice(first, stop)
+    numbers = np.arange(first, stop)
+    decisions = model._decisions
+    return LabelStates(
+        first,
+        tuple(model._names[int(number)] for number in numbers),
+        model._classifiers.weights(numbers),
+        model._classifiers.intercept[chosen],
+        Decisions(decisions.thresholds[chosen], decisions.slope[chosen], decisions.offset[chosen]),
+        tuple(model._reports[int(number)] for number in numbers),
+        tuple(_codes(model._codes, first, stop)),
+        tuple(_positives(model._answers if answers else None, numbers)),
+    )
+
+
+def export_rows(model: StreamingLabelClassifier) -> KeptRows | None:
+    """What is kept to go on learning; None for a model that was adopted."""
+    memory, answers = model._memory, model._answers
+    if memory is None or answers is None:
+        return None
+    atoms = answers.labels[answers.labels < model._n_fitted]
+    return KeptRows(
+        memory.X,
+        memory._labels,
+        atoms,
+        memory.judged_rows,
+        memory.leverages,
+        memory.leave_one_out,
+        dict(memory._trials),
+    )
+
+
+def import_model(
+    facts: ModelFacts,
+    names: Sequence[str],
+    classifiers: ClassifierBlocks,
+    decisions: Decisions,
+    reports: Sequence[LabelReport],
+    codes: CSC,
+    rows: KeptRows | None = None,
+    later: Sequence[tuple[int, IntArray]] = (),
+) -> StreamingLabelClassifier:
+    """A model of these labels. ``later``: (label number, positive rows) of labels that arrived with all answers.
+
+    Without ``rows`` it is like one that was adopted: labels can be added with rows of their own.
+    """
+    model = StreamingLabelClassifier(**facts.parameters)
+    model.n_features_in_ = facts.n_features
+    if facts.feature_names is not None:
+        model.feature_names_in_ = np.array(facts.feature_names, dtype=object)
+    model._classes_1d = None
+    model._classifiers, model._decisions = classifiers, decisions
+    model.loss_ = facts.loss
+    if facts.beta is not None:
+        model.beta_ = facts.beta
+    model._strength = np.nan if facts.strength is None else facts.strength
+    model._basis = None
+    model._codes = (codes,)
+    model._numbers, model._names = LabelNumbers.of(tuple(names)), SharedList.of(names)
+    model._reports = SharedList.of(reports)
+    model._n_fitted, model._scored = len(names), np.empty(0, dtype=np.intp)
+    model._ridge = model._memory = model._answers = None
+    if rows is not None:
+        _remember_rows(model, rows, later)
+    return model
+
+
+def replace_classifiers(model: StreamingLabelClassifier, classifiers: ClassifierBlocks) -> None:
+    """The same labels with these classifiers: those of a store, rounded as it keeps them."""
+    model._classifiers = classifiers
+
+
+def _remember_rows(model: StreamingLabelClassifier, rows: KeptRows, later: Sequence[tuple[int, IntArray]]) -> None:
+    n_fitted = int(rows.labels.shape[1])
+    model._n_fitted = n_fitted
+    memory = FitMemory(rows.X, rows.labels, rows.leave_one_out, rows.judged_rows, rows.leverages, model.random_state)
+    memory._trials.update(rows.trials)
+    answers = LabelAnswers(rows.atoms, rows.labels if len(rows.atoms) == n_fitted else rows.labels[:, rows.atoms])
+    for number, positives in later:
+        answers = answers.appended(number, [positives])
+    model._memory, model._answers = memory, answers
+    if model.loss_ == "squared":
+        model._ridge = cast(PreparedRidge, RidgeOnDemand(rows.X, model.beta_, model.fit_intercept))
+    if model.dictionary == "all":
+        model._scored = np.setdiff1d(np.arange(n_fitted, len(model._names)), answers.labels).astype(np.intp)
+
+
+def _codes(blocks: Sequence[CSC], first: int, stop: int) -> list[tuple[IntArray, FloatArray]]:
+    found: list[tuple[IntArray, FloatArray]] = []
+    start = 0
+    for block in blocks:
+        end = start + block.shape[1]
+        for number in range(max(first, start), min(stop, end)):
+            span = slice(block.indptr[number - start], block.indptr[number - start + 1])
+            found.append((block.indices[span], block.data[span]))
+        start = end
+    return found
+
+
+def _positives(answers: LabelAnswers | None, numbers: IntArray) -> list[IntArray | None]:
+    if answers is None:
+        return [None] * len(numbers)
+    places = {int(label): place for place, label in enumerate(answers.labels.tolist())}
+    columns, whole = None, answers._whole
+    found: list[IntArray | None] = []
+    for number in numbers.tolist():
+        place = places.get(number)
+        if place is not None and place >= whole.shape[1]:
+            found.append(answers._loose[place - whole.shape[1]])
+        elif place is not None:
+            columns = sparse.csc_array(whole) if columns is None else columns
+            found.append(columns.indices[columns.indptr[place] : columns.indptr[place + 1]])
+        else:
+            found.append(None)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

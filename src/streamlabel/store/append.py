@@ -1,0 +1,117 @@
+"""New labels into a stored model: rows, numbers, codes and answers, in one revision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from streamlabel.exceptions import ConflictError, DataError
+from streamlabel.models.snapshot import LabelStates
+from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.results import IntArray
+from streamlabel.store.learning import encode_positives
+from streamlabel.store.reader import Snapshot
+from streamlabel.store.segments import Place, Segment, checksum
+from streamlabel.store.writer import Change, StoreWriter
+
+__all__ = ["Added", "check_grown", "grown", "insert_labels"]
+
+CLASSIFIER = f"INSERT INTO classifier VALUES ({', '.join('?' * 20)})"
+
+
+class Added:
+    """What `insert_labels` gave to the labels: ids, classifiers, places, checksums."""
+
+    def __init__(self, labels: IntArray, classifiers: IntArray, places: Sequence[Place], checksums: IntArray) -> None:
+        self.labels, self.classifiers, self.places, self.checksums = labels, classifiers, places, checksums
+
+
+def insert_labels(
+    change: Change, states: LabelStates, past: IntArray, *, origin: str, unasked: Sequence[int | None], keep: bool
+) -> Added:
+    """Write labels. ``past`` has the ids of the labels before them; ``keep`` writes the answers that they came with."""
+    connection, n_new = change.connection, len(states.names)
+    (last_label,) = connection.execute("SELECT coalesce(max(id), 0) FROM label").fetchone()
+    (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM classifier").fetchone()
+    labels = np.arange(last_label + 1, last_label + 1 + n_new)
+    ids = np.concatenate((past, labels))
+    intercept = _finite(states.intercept, "intercepts")
+    slope, shift = _finite(states.decisions.slope, "slopes"), _finite(states.decisions.offset, "offsets")
+    written = change.rows(states.weights.T)
+    sums = [checksum(written[j][1], intercept[j], slope[j], shift[j]) for j in range(n_new)]
+    rows, versions, answers = [], [], []
+    relations: list[tuple[int, int, float]] = []
+    for j, (place, _) in enumerate(written):
+        number, label, report = last + 1 + j, int(labels[j]), states.reports[j]
+        beta = float(report.beta) if np.isfinite(report.beta) else None
+        lam = None if report.lam is None else float(report.lam)
+        rows.append(
+            (number, label, place.segment, place.slot, place.start, place.nnz,
+             sums[j], intercept[j], slope[j], shift[j],
+             report.n_yes, report.n_rows - report.n_yes, unasked[j], lam, beta, float(report.share),
+             int(report.anchored), report.loss, int(report.coupled), float(report.gap))
+        )  # fmt: skip
+        versions.append((label, number, states.names[j], float(states.decisions.thresholds[j]), change.revision))
+        neighbours, weights = states.codes[j]
+        relations += zip([number] * len(neighbours), ids[neighbours].tolist(), weights.tolist(), strict=True)
+        positives = states.positives[j]
+        if keep and positives is not None:
+            answers.append((number, *encode_positives(positives)))
+    connection.executemany(
+        "INSERT INTO label VALUES (?, ?, ?)", [(label, change.revision, origin) for label in labels.tolist()]
+    )
+    connection.executemany(CLASSIFIER, rows)
+    connection.executemany(
+        "INSERT INTO version (label, classifier, name, threshold, born) VALUES (?, ?, ?, ?, ?)", versions
+    )
+    connection.executemany("INSERT INTO relation VALUES (?, ?, ?)", relations)
+    connection.executemany("INSERT INTO answer VALUES (?, ?, ?)", answers)
+    return Added(labels, np.arange(last + 1, last + 1 + n_new), [place for place, _ in written], np.array(sums))
+
+
+def check_grown(model: StreamingLabelClassifier, snapshot: Snapshot) -> None:
+    """The model has the labels of the snapshot, to the bit of their intercepts, and more behind them."""
+    names, n_past = model.label_names_, len(snapshot.names)
+    if names[:n_past] != snapshot.names or not np.array_equal(
+        model._classifiers.intercept[:n_past], snapshot.intercept
+    ):
+        raise ConflictError(
+            f"{snapshot.folder}: the model did not grow from revision {snapshot.revision}; add the labels to "
+            "model() of the store, or use add_labels of the store"
+        )
+    if len(names) == n_past:
+        raise DataError("the model has no label that is not stored yet; nothing to append", source=snapshot.folder)
+
+
+def grown(writer: StoreWriter, snapshot: Snapshot, revision: int, states: LabelStates, added: Added) -> Snapshot:
+    """The snapshot with the labels that were just committed, without reading the catalogue again."""
+    segments = dict(snapshot.segments)
+    for number in {place.segment for place in added.places} - segments.keys():
+        segments[number] = Segment(snapshot.folder, writer.file_info(number))
+    columns: dict[str, Any] = {
+        name: np.concatenate((getattr(snapshot, name), [getattr(place, name) for place in added.places]))
+        for name in ("segment", "slot", "start", "nnz")
+    }
+    return replace(
+        snapshot,
+        revision=revision,
+        segments=segments,
+        labels=np.concatenate((snapshot.labels, added.labels)),
+        names=(*snapshot.names, *states.names),
+        thresholds=np.concatenate((snapshot.thresholds, states.decisions.thresholds)),
+        classifiers=np.concatenate((snapshot.classifiers, added.classifiers)),
+        checksums=np.concatenate((snapshot.checksums, added.checksums)),
+        intercept=np.concatenate((snapshot.intercept, states.intercept)),
+        slope=np.concatenate((snapshot.slope, states.decisions.slope)),
+        shift=np.concatenate((snapshot.shift, states.decisions.offset)),
+        **columns,
+    )
+
+
+def _finite(values: np.ndarray, what: str) -> list[float]:
+    if not np.isfinite(values).all():
+        raise DataError(f"the model has {what} that are not finite; it cannot be stored")
+    return [float(value) for value in values]

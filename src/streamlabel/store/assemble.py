@@ -1,0 +1,110 @@
+"""A stored model as the estimator it was, on the classifiers as they are stored."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from streamlabel.exceptions import DataError
+from streamlabel.models.gather import Decisions
+from streamlabel.models.inputs import check_parameters
+from streamlabel.models.reports import LabelReport
+from streamlabel.models.snapshot import KeptRows, ModelFacts, import_model
+from streamlabel.models.state import ClassifierBlocks
+from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.results import CSC
+from streamlabel.store.files import FileInfo
+from streamlabel.store.format import CATALOGUE
+from streamlabel.store.learning import LEARNING, TRIALS, decode_rows, decode_trials, later_answers
+from streamlabel.store.limits import check_column
+from streamlabel.store.parts import list_parts, read_part
+from streamlabel.store.reader import Snapshot, read_files
+from streamlabel.store.records import LabelRecord, read_labels
+
+__all__ = ["assemble", "facts_of", "meta_of"]
+
+
+def meta_of(facts: ModelFacts) -> dict[str, Any]:
+    """What the table ``meta`` says about a model."""
+    return {field.name: getattr(facts, field.name) for field in fields(facts)}
+
+
+def facts_of(snapshot: Snapshot) -> ModelFacts:
+    """The other way round; the parameters are checked as those of a user are."""
+    source = snapshot.folder / CATALOGUE
+    try:
+        facts = ModelFacts(**{field.name: snapshot.meta[field.name] for field in fields(ModelFacts)})
+        check_column((facts.beta, facts.strength), (float, int, type(None)), "meta", source)
+        check_column((facts.loss,), str, "meta", source)
+        model = StreamingLabelClassifier(**facts.parameters)
+        check_parameters(model)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"the parameters of the model are damaged: {error}", source=source) from error
+    return facts
+
+
+def assemble(
+    snapshot: Snapshot, connection: sqlite3.Connection, classifiers: ClassifierBlocks, *, learning: bool
+) -> StreamingLabelClassifier:
+    """The estimator; ``learning`` False leaves out the rows that it was fitted on."""
+    facts = facts_of(snapshot)
+    known = {record.id: record for record in read_labels(connection, snapshot.revision)}
+    reports = [_report(known[label]) for label in snapshot.labels.tolist()]
+    codes = _codes(snapshot, connection)
+    sizes = np.diff(codes.indptr)
+    reports = [_sized(report, int(size)) for report, size in zip(reports, sizes, strict=True)]
+    decisions = Decisions(snapshot.thresholds, snapshot.slope, snapshot.shift)
+    rows, later = _kept(snapshot, connection) if learning else (None, [])
+    return import_model(facts, snapshot.names, classifiers, decisions, reports, codes, rows, later)
+
+
+def _kept(snapshot: Snapshot, connection: sqlite3.Connection) -> tuple[KeptRows | None, list[Any]]:
+    names = list_parts(connection, snapshot.revision)
+    if LEARNING not in names:
+        return None, []
+    files: Mapping[int, FileInfo] = read_files(connection, snapshot.folder, snapshot.n_features)
+    part = read_part(snapshot.folder, connection, files, LEARNING, snapshot.revision)
+    rows = decode_rows(part, snapshot)
+    if rows is None:
+        return None, []
+    if TRIALS in names:
+        trials = read_part(snapshot.folder, connection, files, TRIALS, snapshot.revision)
+        rows.trials.update(decode_trials(trials, snapshot, int(rows.labels.shape[1])))
+    return rows, later_answers(connection, snapshot, int(rows.X.shape[0]))
+
+
+def _codes(snapshot: Snapshot, connection: sqlite3.Connection) -> CSC:
+    """(m, m); labels that were retired since do not appear."""
+    n_labels = len(snapshot.labels)
+    rows = connection.execute("SELECT classifier, neighbour, weight FROM relation").fetchall()
+    if not rows:
+        return sparse.csc_array((n_labels, n_labels))
+    owners, neighbours, weights = zip(*rows, strict=True)
+    source = snapshot.folder / CATALOGUE
+    check_column(owners + neighbours, int, "the table of relations", source)
+    check_column(weights, float, "the table of relations", source)
+    column = {number: place for place, number in enumerate(snapshot.classifiers.tolist())}
+    row = {number: place for place, number in enumerate(snapshot.labels.tolist())}
+    where = np.array([(row.get(a, -1), column.get(b, -1)) for a, b in zip(neighbours, owners, strict=True)])
+    kept = (where >= 0).all(axis=1)
+    values = np.array(weights)[kept]
+    if not np.isfinite(values).all():
+        raise DataError("a relation between labels is not finite; it is damaged", source=source)
+    return sparse.csc_array((values, (where[kept, 0], where[kept, 1])), shape=(n_labels, n_labels))
+
+
+def _report(record: LabelRecord) -> LabelReport:
+    beta = np.nan if record.beta is None else record.beta
+    return LabelReport(
+        record.name, record.n_yes + record.n_no, record.n_yes, record.share, record.lam, record.anchored, beta,
+        gap=record.gap, loss=record.loss, coupled=record.coupled,
+    )  # fmt: skip
+
+
+def _sized(report: LabelReport, size: int) -> LabelReport:
+    return LabelReport(**{**report.__dict__, "code_size": size})

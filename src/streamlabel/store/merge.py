@@ -1,0 +1,89 @@
+"""Several labels become one: learned again from all their answers where these are kept, else their weighted mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from streamlabel._validation import check_label_names
+from streamlabel.exceptions import ConflictError, DataError
+from streamlabel.models.gather import Decisions
+from streamlabel.models.reports import LabelReport
+from streamlabel.models.snapshot import LabelStates, export_labels
+from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.results import IntArray
+from streamlabel.store.append import insert_labels
+from streamlabel.store.assemble import assemble
+from streamlabel.store.changes import end_versions
+from streamlabel.store.classifiers import BlockCache, StoredClassifiers
+from streamlabel.store.reader import Snapshot
+from streamlabel.store.writer import StoreWriter
+
+__all__ = ["merge_labels"]
+
+
+def merge_labels(
+    writer: StoreWriter, snapshot: Snapshot, names: Sequence[str], into: str, cache: BlockCache, key: str | None
+) -> str:
+    """One new label, with an id of its own, in place of ``names``; "relearned" or "averaged", as it was made."""
+    columns = np.array(sorted({snapshot.column(name) for name in names}), dtype=np.intp)
+    (into,) = check_label_names([into], 1)
+    if len(columns) < 2:
+        raise DataError("merging takes at least two labels; rename gives one another name")
+    if into in snapshot.names and snapshot.column(into) not in columns:
+        raise ConflictError(f"label name {into!r} is taken by a label that is not merged; choose another name")
+    model = assemble(snapshot, writer.connection, StoredClassifiers(snapshot, cache), learning=True)
+    others = np.setdiff1d(np.arange(len(snapshot.labels)), columns)
+    relearned = _relearned(writer, snapshot, model, columns, others, into, cache)
+    states = _averaged(model, columns, into) if relearned is None else relearned
+    how = "averaged" if relearned is None else "relearned"
+    with writer.change("merge", {"labels": list(names), "into": into, "how": how}, key) as change:
+        end_versions(change, snapshot.labels[columns].tolist())
+        insert_labels(change, states, snapshot.labels[others], origin="merged", unasked=[0 if relearned else None],
+                      keep=relearned is not None)  # fmt: skip
+    return how
+
+
+def _relearned(
+    writer: StoreWriter, snapshot: Snapshot, model: StreamingLabelClassifier, columns: IntArray, others: IntArray,
+    into: str, cache: BlockCache,
+) -> LabelStates | None:  # fmt: skip
+    """The union of the answers, learned beside the labels that stay; None where not all answers are kept."""
+    memory, answers = model._memory, model._answers
+    if memory is None or answers is None or not np.isin(columns, answers.labels).all() or not others.size:
+        return None
+    rest = snapshot.take(others)
+    learner = assemble(rest, writer.connection, StoredClassifiers(rest, cache), learning=True)
+    if learner._memory is None:
+        return None
+    chosen = np.flatnonzero(np.isin(answers.labels, columns))
+    union = np.asarray(answers.by_rows[:, chosen].sum(axis=1)).ravel() > 0
+    if union.all():
+        return None
+    learner.add_labels(learner._memory.X, union.astype(np.int8), [into])
+    return export_labels(learner, len(others))
+
+
+def _averaged(model: StreamingLabelClassifier, columns: IntArray, into: str) -> LabelStates:
+    """The mean of the classifiers, each counting as much as it has yes answers."""
+    reports = [model._reports[int(column)] for column in columns]
+    share = np.array([max(report.n_yes, 1) for report in reports], dtype=np.float64)
+    share /= share.sum()
+    decisions = model._decisions
+    first = reports[0]
+    report = LabelReport(
+        into, sum(report.n_rows for report in reports), sum(report.n_yes for report in reports), 0.0, None, False,
+        first.beta, loss=first.loss,
+    )  # fmt: skip
+    return LabelStates(
+        int(columns[0]),
+        (into,),
+        (model._classifiers.weights(columns) @ share)[:, None],
+        np.array([model._classifiers.intercept[columns] @ share]),
+        Decisions(*(np.array([part[columns] @ share]) for part in
+                    (decisions.thresholds, decisions.slope, decisions.offset))),
+        (report,),
+        ((np.empty(0, dtype=np.intp), np.empty(0)),),
+        (None,),
+    )  # fmt: skip

@@ -1,0 +1,263 @@
+"""`ModelStore`: a growing model in a directory, with one writer and any number of readers."""
+
+from __future__ import annotations
+
+import copy
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from streamlabel.exceptions import ConflictError, DataError
+from streamlabel.models.snapshot import LabelStates, export_labels, replace_classifiers
+from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.results import CSR
+from streamlabel.store import changes, vacuum
+from streamlabel.store.append import check_grown, grown, insert_labels
+from streamlabel.store.create import write_model
+from streamlabel.store.doctor import Finding, examine
+from streamlabel.store.learning import LEARNING, TRIALS, encode_trials
+from streamlabel.store.merge import merge_labels
+from streamlabel.store.parts import Part, list_parts
+from streamlabel.store.reader import Snapshot, load_snapshot, read_snapshot
+from streamlabel.store.stored_model import StoredModel, without_damaged
+from streamlabel.store.writer import StoreWriter
+
+__all__ = ["ModelStore"]
+
+CACHE = 1 << 30
+
+
+class ModelStore(StoredModel):
+    """A growing model in a directory. `create` and `open` make one; use it in a ``with`` block, or `close` it.
+
+    Everything that `StoredModel` reads, and with ``mode="a"`` changes: each is one revision, on the disk when the
+    method returns, whole or not at all. A ``key`` makes a change happen once: the same key again does nothing.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from streamlabel import ModelStore, StreamingLabelClassifier
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    >>> clf = StreamingLabelClassifier(beta=0.1).fit(X, X.astype(int), label_names=["a", "b"])
+    >>> path = tempfile.mkdtemp() + "/tags.streamlabel"
+    >>> with ModelStore.create(path, clf) as store:
+    ...     store.add_labels(None, [1, 1, 1, 0], ["a or b"])
+    2
+    >>> ModelStore.open(path).label_names
+    ('a', 'b', 'a or b')
+    """
+
+    def __init__(self, snapshot: Snapshot, cache_bytes: int, writer: StoreWriter | None = None) -> None:
+        super().__init__(snapshot, cache_bytes)
+        self._writer = writer
+        self._learner: StreamingLabelClassifier | None = None
+        self._budgets: set[int] = set()
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        model: StreamingLabelClassifier,
+        *,
+        keep_rows: bool = True,
+        parts: Mapping[str, Part] | None = None,
+        actor: str = "",
+    ) -> ModelStore:
+        """Store a fitted model in a new directory, and open it for writing.
+
+        keep_rows : also keep the rows of `fit` and their answers, so that labels can be added after a restart as if
+            there had been none; `sizes` says what that takes
+        parts : what to put beside the labels, by name
+        """
+        write_model(Path(path), model, keep_rows=keep_rows, parts=parts or {}, actor=actor)
+        return cls.open(path, "a", actor=actor)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        mode: str = "r",
+        *,
+        revision: int | None = None,
+        leave_out_damaged: bool = False,
+        cache_bytes: int = CACHE,
+        actor: str = "",
+    ) -> ModelStore:
+        """Open a stored model to read ("r") or to append ("a").
+
+        revision : an older one, to read
+        leave_out_damaged : check every row now, and go on without the labels whose rows are damaged
+        cache_bytes : how much of the classifiers may be kept as float64 between calls
+        actor : who writes, for the history and for others who would like to
+        """
+        folder = Path(path)
+        if mode not in ("r", "a"):
+            raise DataError(f'mode is {mode!r}; it must be "r" (read) or "a" (append)')
+        if mode == "a" and (revision is not None or leave_out_damaged):
+            raise DataError("an older revision, or a part of a damaged one, can only be read; use mode='r'")
+        if mode == "r":
+            snapshot = load_snapshot(folder, revision)
+            return cls(without_damaged(snapshot) if leave_out_damaged else snapshot, cache_bytes)
+        load_snapshot(folder)
+        writer = StoreWriter(folder, actor=actor)
+        try:
+            return cls(read_snapshot(folder, writer.connection), cache_bytes, writer)
+        except BaseException:
+            writer.close()
+            raise
+
+    @staticmethod
+    def doctor(path: str | os.PathLike[str], *, repair: bool = False) -> list[Finding]:
+        """What is wrong with a stored model, [] if nothing; with ``repair``, mended where that is possible."""
+        return examine(Path(path), repair=repair)
+
+    def add_labels(
+        self,
+        X: ArrayLike | CSR | None,
+        Y_new: ArrayLike | CSR,
+        label_names: Iterable[str] | None = None,
+        *,
+        annotated: ArrayLike | CSR | None = None,
+        coupled: bool = False,
+        key: str | None = None,
+    ) -> int:
+        """Learn new labels, as `StreamingLabelClassifier.add_labels` does, and store them; the new revision.
+
+        X None stands for the rows that the model was fitted on, where they were kept.
+        """
+        if (done := self._done(key)) is not None:
+            return done
+        learner = self._learner or self._load_learner()
+        if X is None:
+            if learner._memory is None:
+                raise DataError("the rows of fit are not kept in this store; give the rows that were annotated")
+            X = learner._memory.X
+        model = copy.copy(learner)
+        model.add_labels(X, Y_new, label_names, annotated=annotated, coupled=coupled)
+        states = export_labels(model, len(self.label_names))
+        n_rows = int(X.shape[0] if sparse.issparse(X) else np.shape(X)[0])
+        unasked: list[int | None] = [n_rows - report.n_rows for report in states.reports]
+        self._append(states, unasked, key, model)
+        replace_classifiers(model, self._stored())
+        self._learner = model
+        return self.revision
+
+    def append(self, model: StreamingLabelClassifier, *, key: str | None = None) -> int:
+        """Store the labels that a model has learned since it was stored, or since it came from `model()`."""
+        if (done := self._done(key)) is not None:
+            return done
+        check_grown(model, self._snapshot)
+        states = export_labels(model, len(self.label_names))
+        self._append(states, [0 if rows is not None else None for rows in states.positives], key, None)
+        self._learner = None
+        return self.revision
+
+    def rename(self, name: str, new_name: str, *, key: str | None = None) -> int:
+        """Give a label another name; its id stays."""
+        return self._change(changes.rename_label, name, new_name, key=key)
+
+    def retire(self, *names: str, key: str | None = None) -> int:
+        """Take labels out; `rollback` brings them back."""
+        return self._change(changes.retire_labels, names, key=key)
+
+    def set_threshold(self, name: str, value: float, *, key: str | None = None) -> int:
+        """Where `predict` says yes to a label."""
+        return self._change(changes.set_threshold, name, value, key=key)
+
+    def rollback(self, revision: int | None = None, *, label: str | None = None, key: str | None = None) -> int:
+        """Go back to a revision; or one label: to a revision, or to what it was before its last change."""
+        if label is not None:
+            return self._change(changes.roll_back_label, label, revision, key=key)
+        if revision is None:
+            raise DataError("say where to go: rollback(revision), or which label: rollback(label=...)")
+        return self._change(changes.roll_back, revision, key=key)
+
+    def merge(self, names: Iterable[str], into: str, *, key: str | None = None) -> int:
+        """One label in place of several (`store.merge`)."""
+        return self._change(merge_labels, list(names), into, self._cache, key=key)
+
+    def put_part(self, name: str, content: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> int:
+        """Put JSON and arrays beside the labels, in place of what had that name."""
+        with self._writing().change("part", {"name": name}) as change:
+            change.part(name, Part(content, arrays or {}))
+        return self._reload()
+
+    def put_metric(self, label: str, name: str, value: float, n_answers: int) -> int:
+        """Note a measurement of a label after so many answers."""
+        column = self._snapshot.column(label)
+        with self._writing().change("metric", {"label": label, "name": name}) as change:
+            change.connection.execute(
+                "INSERT INTO metric (label, name, value, n_answers, revision) VALUES (?, ?, ?, ?, ?)",
+                (int(self._snapshot.labels[column]), name, float(value), int(n_answers), change.revision),
+            )
+        return self._reload()
+
+    def vacuum(self, *, keep_from: int | None = None) -> int:
+        """Forget the revisions before ``keep_from`` (all but the newest), and give back their room: bytes."""
+        freed = vacuum.vacuum(self._writing(), self._snapshot, keep_from)
+        self._reload()
+        return freed
+
+    def refresh(self) -> int:
+        return super().refresh() if self._writer is None else self.revision
+
+    def close(self) -> None:
+        """Give the lock back."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    @contextmanager
+    def _catalogue(self) -> Iterator[sqlite3.Connection]:
+        if self._writer is None:
+            with super()._catalogue() as connection:
+                yield connection
+        else:
+            yield self._writer.connection
+
+    def _writing(self) -> StoreWriter:
+        if self._writer is None:
+            raise ConflictError(f"{self.path} is open for reading only; open it with mode='a'")
+        return self._writer
+
+    def _done(self, key: str | None) -> int | None:
+        """The revision in which this key was used."""
+        connection = self._writing().connection
+        found = connection.execute("SELECT revision FROM event WHERE key = ?", (key,)).fetchone()
+        return None if found is None else int(found[0])
+
+    def _append(
+        self, states: LabelStates, unasked: list[int | None], key: str | None, learner: StreamingLabelClassifier | None
+    ) -> None:
+        writer, names = self._writing(), list(states.names)
+        keep = LEARNING in list_parts(writer.connection, self.revision)
+        with writer.change("add", {"labels": names[:100], "n": len(names)}, key) as change:
+            added = insert_labels(change, states, self._snapshot.labels, origin="added", unasked=unasked, keep=keep)
+            memory = None if learner is None else learner._memory
+            if keep and memory is not None and memory._trials.keys() - self._budgets:
+                change.part(TRIALS, encode_trials(memory._trials, int(memory._labels.shape[1])))
+                self._budgets = set(memory._trials)
+        self._show(grown(writer, self._snapshot, change.revision, states, added))
+
+    def _load_learner(self) -> StreamingLabelClassifier:
+        learner = self.model()
+        self._budgets = set() if learner._memory is None else set(learner._memory._trials)
+        return learner
+
+    def _change(self, function: Any, *arguments: Any, key: str | None) -> int:
+        if (done := self._done(key)) is not None:
+            return done
+        function(self._writing(), self._snapshot, *arguments, key)
+        return self._reload()
+
+    def _reload(self) -> int:
+        self._learner = None
+        self._show(read_snapshot(self.path, self._writing().connection, known=self._snapshot.segments))
+        return self.revision

@@ -1,0 +1,115 @@
+"""Parts of a stored model beside its labels (the rows kept for learning, a vectoriser): JSON and plain arrays."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sqlite3
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.store.files import FileInfo, map_file
+from streamlabel.store.format import CATALOGUE, PART
+from streamlabel.store.limits import check_column
+
+__all__ = ["Part", "align", "array_content", "check_part", "list_parts", "read_part"]
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+TYPES = re.compile(r"[<|](?:[fiu][1248]|b1)")
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """``content`` is anything that JSON knows; ``arrays`` are of numbers or booleans, and read-only when read back."""
+
+    content: Any
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def check_part(name: str, part: Part) -> str:
+    """The JSON of a part that can be stored; DataError where its name, content or arrays cannot."""
+    for text in (name, *part.arrays):
+        if NAME.fullmatch(text) is None:
+            raise DataError(f"the name {text!r} of a part: letters, digits, '.', '_' and '-' only, at most 64")
+    for key, array in part.arrays.items():
+        if TYPES.fullmatch(_stored_type(array).str) is None:
+            raise DataError(f"array {key!r} of part {name!r} has the type {array.dtype}; numbers and booleans only")
+    try:
+        return json.dumps(part.content, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DataError(f"the content of part {name!r} cannot be written as JSON: {error}") from error
+
+
+def array_content(array: NDArray[Any]) -> tuple[memoryview, str, str]:
+    """Bytes, type and shape of an array, as they are stored."""
+    plain = np.ascontiguousarray(array, dtype=_stored_type(array))
+    return plain.reshape(-1).view(np.uint8).data, plain.dtype.str, json.dumps(array.shape)
+
+
+def align(position: int) -> int:
+    """The next position at which an array may begin."""
+    return -(-position // ALIGNMENT) * ALIGNMENT
+
+
+def list_parts(connection: sqlite3.Connection, revision: int) -> dict[str, int]:
+    """Name -> number of the parts of a revision."""
+    rows = connection.execute(
+        "SELECT name, number FROM part v WHERE v.born <= :revision AND (v.retired IS NULL OR v.retired > :revision)",
+        {"revision": revision},
+    ).fetchall()
+    return dict(rows)
+
+
+def read_part(
+    folder: Path, connection: sqlite3.Connection, files: Mapping[int, FileInfo], name: str, revision: int
+) -> Part:
+    """A part of a revision: its arrays are mapped, and checked against their checksums."""
+    number = list_parts(connection, revision).get(name)
+    if number is None:
+        raise NotFoundError(f"{folder}: revision {revision} has no part {name!r}")
+    (content,) = connection.execute("SELECT content FROM part WHERE number = ?", (number,)).fetchone()
+    rows = connection.execute(
+        "SELECT name, dtype, shape, segment, start, n_bytes, checksum FROM part_array WHERE part = ?", (number,)
+    ).fetchall()
+    source = folder / CATALOGUE
+    try:
+        value = json.loads(content)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DataError(f"the content of part {name!r} is damaged ({error}); run doctor", source=source) from error
+    return Part(value, {row[0]: _read_array(folder, files, row, source) for row in rows})
+
+
+def _read_array(folder: Path, files: Mapping[int, FileInfo], row: tuple[Any, ...], source: object) -> NDArray[Any]:
+    name, dtype, shape_text, number, start, n_bytes, expected = row
+    check_column((name, dtype, shape_text), str, "the table of arrays", source)
+    check_column((number, start, n_bytes, expected), int, "the table of arrays", source)
+    info = files.get(number)
+    shape = _shape(shape_text)
+    known = info is not None and info.kind == PART and TYPES.fullmatch(dtype) is not None and shape is not None
+    if info is None or shape is None or not known or math.prod(shape) * np.dtype(dtype).itemsize != n_bytes:
+        raise DataError(f"array {name!r} is not described as we describe arrays; refused", source=source)
+    if start < 0 or start % ALIGNMENT or start + n_bytes > info.n_bytes:
+        raise DataError(f"array {name!r} lies outside of {info.name}; refused", source=source)
+    content = map_file(folder, info)[start : start + n_bytes]
+    if len(content) != n_bytes or zlib.crc32(content) != expected:
+        raise DataError(f"array {name!r} is damaged: its checksum is wrong; run doctor", source=folder / info.name)
+    return np.frombuffer(content, dtype).reshape(shape) if n_bytes else np.empty(shape, dtype)
+
+
+def _shape(text: str) -> tuple[int, ...] | None:
+    if re.fullmatch(r"\[(\d{1,18}(, \d{1,18}){0,7})?\]", text) is None:
+        return None
+    return tuple(json.loads(text))
+
+
+def _stored_type(array: NDArray[Any]) -> np.dtype[Any]:
+    return array.dtype.newbyteorder("<")

@@ -1,0 +1,224 @@
+"""One whole revision of a stored model: what is read from the catalogue in one transaction, and the mapped segments."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.results import FloatArray, IntArray
+from streamlabel.store.catalogue import reading
+from streamlabel.store.files import FileInfo
+from streamlabel.store.format import CATALOGUE, DENSE, KINDS, MOST_FEATURES, PART, file_name
+from streamlabel.store.limits import check_column
+from streamlabel.store.segments import Place, Segment
+
+__all__ = [
+    "LIVE",
+    "Snapshot",
+    "damaged_columns",
+    "latest_revision",
+    "load_snapshot",
+    "read_files",
+    "read_meta",
+    "read_snapshot",
+]
+
+ARRAYS = (
+    "labels", "names", "thresholds", "classifiers", "segment", "slot", "start", "nnz", "checksums", "intercept",
+    "slope", "shift",
+)  # fmt: skip
+COLUMNS = (
+    "v.label, v.name, v.threshold, c.id, c.segment, c.slot, c.start, c.nnz, c.checksum, c.intercept, c.slope, c.shift"
+)
+LIVE = "v.born <= :revision AND (v.retired IS NULL OR v.retired > :revision)"
+MOST_TRIES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The labels of one revision, (m,) each, in the order of their ids, which is the order of arrival.
+
+    labels, names : stable ids and names;   classifiers : the rows of the catalogue's table that they use
+    segment, slot, start, nnz, checksums : where the weights lie (`segments.Place`)
+    """
+
+    folder: Path
+    revision: int
+    meta: dict[str, Any]
+    segments: dict[int, Segment]
+    labels: IntArray
+    names: tuple[str, ...]
+    thresholds: FloatArray
+    classifiers: IntArray
+    segment: IntArray
+    slot: IntArray
+    start: IntArray
+    nnz: IntArray
+    checksums: IntArray
+    intercept: FloatArray
+    slope: FloatArray
+    shift: FloatArray
+
+    @property
+    def n_features(self) -> int:
+        return int(self.meta["n_features"])
+
+    def place(self, column: int) -> Place:
+        where = (self.segment[column], self.slot[column], self.start[column], self.nnz[column])
+        return Place(*(int(value) for value in where))
+
+    def problem(self, column: int) -> str:
+        """What is wrong with the row of a label, or ""."""
+        place = self.place(column)
+        numbers = (float(self.intercept[column]), float(self.slope[column]), float(self.shift[column]))
+        return self.segments[place.segment].problem(place, int(self.checksums[column]), numbers)
+
+    def complaint(self, column: int, problem: str) -> str:
+        """The problem as a message for people."""
+        info = self.segments[int(self.segment[column])].info
+        return f"label {self.names[column]!r}, row {self.slot[column]} of {info.name}: {problem}"
+
+    def take(self, columns: IntArray) -> Snapshot:
+        """The same revision with these labels only."""
+        arrays = {name: getattr(self, name)[columns] for name in ARRAYS if name != "names"}
+        return replace(self, names=tuple(self.names[column] for column in columns), **arrays)
+
+    def column(self, name: str) -> int:
+        """The column of a label."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise NotFoundError(
+                f"no label is called {name!r} in revision {self.revision}; labels() lists all"
+            ) from None
+
+
+def load_snapshot(folder: Path, revision: int | None = None) -> Snapshot:
+    """The newest revision, or that one. A file that a vacuum took away in between makes it read again."""
+    for attempt in range(MOST_TRIES):
+        try:
+            with reading(folder) as connection:
+                return read_snapshot(folder, connection, revision)
+        except NotFoundError:
+            if attempt == MOST_TRIES - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+def read_snapshot(
+    folder: Path, connection: sqlite3.Connection, revision: int | None = None, known: dict[int, Segment] | None = None
+) -> Snapshot:
+    """As `load_snapshot`, inside a transaction; ``known`` segments are not mapped again."""
+    source = folder / CATALOGUE
+    newest = latest_revision(connection, source)
+    meta = read_meta(connection, source)
+    revision = newest if revision is None else revision
+    oldest = int(meta["oldest"])
+    if not oldest <= revision <= newest:
+        raise NotFoundError(f"{folder}: there is no revision {revision}; there are {oldest} to {newest}")
+    files = read_files(connection, folder, int(meta["n_features"]))
+    query = f"SELECT {COLUMNS} FROM version v JOIN classifier c ON c.id = v.classifier WHERE {LIVE}"
+    rows = connection.execute(query, {"revision": revision}).fetchall()
+    columns = _columns(rows, source)
+    used = np.unique(columns["segment"]).tolist()
+    segments = dict(known or {})
+    for number in used:
+        if number not in files or files[number].kind == PART:
+            raise DataError(f"a label lies in segment {number}, which is not there; run doctor", source=source)
+        if number not in segments:
+            segments[number] = Segment(folder, files[number])
+    snapshot = Snapshot(folder, revision, meta, {number: segments[number] for number in used}, **columns)
+    _check_places(snapshot, source)
+    return snapshot
+
+
+def latest_revision(connection: sqlite3.Connection, source: object) -> int:
+    (newest,) = connection.execute("SELECT max(number) FROM revision").fetchone()
+    check_column([newest], int, "the number of the revision", source)
+    return int(newest)
+
+
+def read_meta(connection: sqlite3.Connection, source: object) -> dict[str, Any]:
+    """What is said about the whole model, as plain values; the few numbers that sizes depend on are bounded."""
+    try:
+        meta = {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta")}
+        check_column([meta["n_features"], meta["oldest"]], int, "meta", source)
+        check_column([meta["parameters"]], dict, "meta", source)
+    except (KeyError, ValueError, TypeError, RecursionError) as error:
+        raise DataError(f"its table meta cannot be read ({error}); it is damaged", source=source) from error
+    if not 1 <= meta["n_features"] <= MOST_FEATURES:
+        raise DataError(f"it claims {meta['n_features']} features; refused", source=source)
+    return meta
+
+
+def read_files(connection: sqlite3.Connection, folder: Path, n_features: int) -> dict[int, FileInfo]:
+    """The numbered files; each exists with the size that its counts need, so that no count can lie."""
+    source = folder / CATALOGUE
+    files = {}
+    for row in connection.execute("SELECT number, kind, n_rows, n_bytes FROM segment").fetchall():
+        check_column(row, int, "the table of segments", source)
+        number, kind, n_rows, n_bytes = row
+        if kind not in KINDS or min(number, n_rows + 1, n_bytes + 1) < 1 or n_bytes > 2**62:
+            raise DataError(f"segment {number} has impossible counts; refused", source=source)
+        if kind == DENSE and n_bytes != 4 * n_features * n_rows:
+            raise DataError(f"segment {number} has {n_bytes} bytes for {n_rows} rows; refused", source=source)
+        try:
+            file_name(kind, number)
+        except ValueError as error:
+            raise DataError(f"segment {number}: {error}; refused", source=source) from error
+        files[number] = FileInfo(kind, number, n_features, n_rows, n_bytes)
+    return files
+
+
+def _columns(rows: list[tuple[Any, ...]], source: object) -> dict[str, Any]:
+    kinds: dict[str, Any] = {"names": str, "thresholds": float, "intercept": float, "slope": float, "shift": float}
+    parts = list(zip(*rows, strict=True)) or [()] * len(ARRAYS)
+    columns: dict[str, Any] = {}
+    for name, part in zip(ARRAYS, parts, strict=True):
+        check_column(part, kinds.get(name, int), f"the column {name!r} of the labels", source)
+        if name == "names":
+            columns[name] = part
+            continue
+        try:
+            columns[name] = np.array(part, dtype=np.float64 if name in kinds else np.int64)
+        except OverflowError as error:
+            raise DataError(f"the column {name!r} of the labels is out of range", source=source) from error
+    for name in ("intercept", "slope", "shift"):
+        if not np.isfinite(columns[name]).all():
+            raise DataError(f"the column {name!r} of the labels holds values that are not finite", source=source)
+    order = np.argsort(columns["labels"], kind="stable")
+    if (np.diff(order) != 1).any():
+        columns = {name: tuple(part[i] for i in order) if name == "names" else part[order]
+                   for name, part in columns.items()}  # fmt: skip
+    if (np.diff(columns["labels"]) <= 0).any() or len(set(columns["names"])) != len(columns["names"]):
+        raise DataError("two labels share an id or a name; it is damaged, run doctor", source=source)
+    return columns
+
+
+def _check_places(snapshot: Snapshot, source: object) -> None:
+    """Every row lies inside its segment, before anything is read from there."""
+    for number, segment in snapshot.segments.items():
+        mine = snapshot.segment == number
+        slot, start, nnz = snapshot.slot[mine], snapshot.start[mine], snapshot.nnz[mine]
+        info = segment.info
+        wrong = (slot < 0) | (slot >= info.n_rows)
+        if info.kind != DENSE:
+            wrong |= (start < 0) | (nnz < 0) | (nnz > info.n_features) | (start % 4 != 0)
+            wrong |= start > info.n_bytes - 8 * np.clip(nnz, 0, info.n_features)
+        if wrong.any():
+            raise DataError(f"a label lies outside of {info.name}; refused", source=source)
+
+
+def damaged_columns(snapshot: Snapshot) -> Iterator[tuple[int, str]]:
+    """The damaged labels of a snapshot: (column, what is wrong). Reads every row."""
+    for column in range(len(snapshot.labels)):
+        problem = snapshot.problem(column)
+        if problem:
+            yield column, problem

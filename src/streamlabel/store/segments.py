@@ -1,0 +1,118 @@
+"""Rows of classifiers in memory-mapped files: dense rows of float32, or sparse rows where a classifier is mostly zero.
+
+A dense row is ``n_features`` float32. A sparse row is ``nnz`` int32 feature numbers, ascending, then as many float32.
+All is little-endian. The checksum of a row covers its bytes, the intercept and the two numbers of its probability.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from streamlabel.exceptions import DataError
+from streamlabel.models.state import BLOCK
+from streamlabel.results import FloatArray, IntArray
+from streamlabel.store.files import FileInfo, map_file
+from streamlabel.store.format import DENSE, SPARSE
+
+__all__ = ["Place", "Segment", "checksum", "encode_row", "is_sparse", "room_for"]
+
+LEAST_SPARSE = 4096
+LARGEST = 64 << 20
+_NUMBERS = struct.Struct("<3d")
+_VALUE, _INDEX = np.dtype("<f4"), np.dtype("<i4")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a row lies: segment, row number there; for sparse rows also the first byte and the stored values."""
+
+    segment: int
+    slot: int
+    start: int = 0
+    nnz: int = 0
+
+
+def is_sparse(row: FloatArray) -> bool:
+    """Whether the sparse form of a row is less than half of the dense one, and worth it."""
+    return row.size >= LEAST_SPARSE and 4 * int(np.count_nonzero(row)) < row.size
+
+
+def encode_row(row: FloatArray, sparse: bool) -> tuple[bytes, int]:
+    """The bytes of a row, and its stored values (0 for dense ones). Refused where float32 cannot hold a value."""
+    with np.errstate(over="ignore"):
+        values = row.astype(_VALUE)
+    if not np.isfinite(values).all():
+        raise DataError("a classifier has weights that are not finite as float32; it cannot be stored")
+    if not sparse:
+        return values.tobytes(), 0
+    indices = np.flatnonzero(values)
+    return indices.astype(_INDEX).tobytes() + values[indices].tobytes(), int(indices.size)
+
+
+def checksum(content: bytes | memoryview, intercept: float, slope: float, shift: float) -> int:
+    return zlib.crc32(_NUMBERS.pack(intercept, slope, shift), zlib.crc32(content))
+
+
+def room_for(n_features: int, n_before: int, n_now: int) -> int:
+    """Rows of a new dense segment: as many as there are already, in whole blocks, up to 64 MB; at least what is needed.
+
+    So a small model stays small, and a large one has few files.
+    """
+    most = max(LARGEST // (4 * n_features), BLOCK)
+    rows = max(min(max(n_before, BLOCK), most), min(n_now, most))
+    return -(-rows // BLOCK) * BLOCK
+
+
+class Segment:
+    """One mapped file of rows."""
+
+    def __init__(self, folder: Path, info: FileInfo) -> None:
+        self.info = info
+        self._bytes = map_file(folder, info)
+        whole = len(self._bytes) // (4 * info.n_features) if info.kind == DENSE else 0
+        self._rows = np.frombuffer(self._bytes, _VALUE, whole * info.n_features).reshape(whole, info.n_features)
+
+    def content(self, place: Place) -> memoryview | None:
+        """The bytes of a row; None where the file ends before it."""
+        if self.info.kind == DENSE:
+            start, size = 4 * self.info.n_features * place.slot, 4 * self.info.n_features
+        else:
+            start, size = place.start, 8 * place.nnz
+        return self._bytes[start : start + size] if start + size <= len(self._bytes) else None
+
+    def problem(self, place: Place, expected: int, numbers: tuple[float, float, float]) -> str:
+        """What is wrong with a row, or ""."""
+        content = self.content(place)
+        if content is None:
+            return "the file ends before it"
+        if checksum(content, *numbers) != expected:
+            return "its checksum is wrong"
+        if not np.isfinite(self._values(content)).all():
+            return "it holds values that are not finite"
+        if self.info.kind == SPARSE and place.nnz:
+            indices = np.frombuffer(content, _INDEX, place.nnz)
+            if indices[0] < 0 or indices[-1] >= self.info.n_features or (np.diff(indices) <= 0).any():
+                return "its feature numbers are out of order"
+        return ""
+
+    def dense_rows(self, slots: IntArray) -> FloatArray:
+        """Rows (k, d) of a dense segment, float32; checked before by `problem`."""
+        if len(slots) and slots[-1] - slots[0] == len(slots) - 1 and (np.diff(slots) == 1).all():
+            return self._rows[slots[0] : slots[-1] + 1]
+        return self._rows[slots]
+
+    def sparse_row(self, place: Place) -> tuple[IntArray, FloatArray]:
+        """Feature numbers and values of a row; checked before by `problem`."""
+        content = self.content(place)
+        assert content is not None
+        return np.frombuffer(content, _INDEX, place.nnz), self._values(content)
+
+    def _values(self, content: memoryview) -> FloatArray:
+        if self.info.kind == DENSE:
+            return np.frombuffer(content, _VALUE)
+        return np.frombuffer(content, _VALUE, offset=len(content) // 2)

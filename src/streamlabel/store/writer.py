@@ -1,0 +1,235 @@
+"""One change of a stored model: rows and arrays into files, files to the disk, then one commit of the catalogue.
+
+What a killed writer had not committed is invisible: its rows lie behind the used part of a segment, and are
+overwritten by the next writer; its new files are not in the catalogue, and are replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from streamlabel.exceptions import DataError
+from streamlabel.results import FloatArray
+from streamlabel.store.catalogue import explain, writing
+from streamlabel.store.files import FileInfo, create_file, sync, write_at
+from streamlabel.store.format import DENSE, HEADER_SIZE, PART, SPARSE
+from streamlabel.store.limits import open_regular
+from streamlabel.store.lock import WriterLock, now
+from streamlabel.store.parts import Part, align, array_content, check_part
+from streamlabel.store.segments import LARGEST, Place, encode_row, is_sparse, room_for
+
+__all__ = ["Change", "StoreWriter"]
+
+SPARSE_ROWS = 1 << 16
+LEAST_SPARSE_BYTES = 1 << 20
+
+
+@dataclass
+class _OpenSegment:
+    info: FileInfo
+    descriptor: int
+    used_rows: int
+    used_bytes: int
+
+
+class StoreWriter:
+    """The one writer of a directory: it holds the lock, the catalogue, and the segments that still have room."""
+
+    def __init__(self, folder: Path, n_features: int | None = None, actor: str = "") -> None:
+        self.folder, self.actor = folder, actor
+        self._lock = WriterLock(folder, actor)
+        self._open: dict[int, _OpenSegment] = {}
+        try:
+            self.connection = writing(folder)
+            (stored,) = self.connection.execute("SELECT max(value) FROM meta WHERE key = 'n_features'").fetchone()
+            self.n_features = int(stored) if n_features is None else n_features
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def close(self) -> None:
+        for segment in self._open.values():
+            os.close(segment.descriptor)
+        self._open.clear()
+        self.connection.close()
+        self._lock.release()
+
+    @contextmanager
+    def change(self, action: str, detail: Any, key: str | None = None) -> Iterator[Change]:
+        """A revision in the making; it becomes visible, whole, when the block ends well."""
+        with explain(self.folder), _explain_files(self.folder):
+            self.connection.execute("BEGIN IMMEDIATE")
+            change = Change(self, action, detail, key)
+            try:
+                yield change
+                change.flush()
+                self.connection.execute("COMMIT")
+            except BaseException:
+                self.forget()
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    def segment(self, kind: int, n_rows: int, n_bytes: int) -> _OpenSegment:
+        """The newest segment of this kind where a row of so many bytes fits, or a new one."""
+        known = self._open.get(kind)
+        if known is None:
+            known = self._reopen(kind)
+        if (
+            known is not None
+            and known.used_rows < known.info.n_rows
+            and known.used_bytes + n_bytes <= known.info.n_bytes
+        ):
+            return known
+        if known is not None:
+            self.finish(known)
+            os.close(self._open.pop(kind).descriptor)
+        return self._create(kind, n_rows, n_bytes)
+
+    def new_file(self, kind: int, n_rows: int, n_bytes: int) -> tuple[FileInfo, int]:
+        """A new numbered file, in the catalogue and on the disk; its descriptor is the caller's."""
+        (last,) = self.connection.execute("SELECT coalesce(max(number), 0) FROM segment").fetchone()
+        info = FileInfo(kind, last + 1, self.n_features, n_rows, n_bytes)
+        self.connection.execute(
+            "INSERT INTO segment VALUES (?, ?, ?, ?, 0, 0)", (info.number, kind, info.n_rows, info.n_bytes)
+        )
+        return info, create_file(self.folder, info)
+
+    def file_info(self, number: int) -> FileInfo:
+        row = self.connection.execute(
+            "SELECT kind, n_rows, n_bytes FROM segment WHERE number = ?", (number,)
+        ).fetchone()
+        return FileInfo(row[0], number, self.n_features, row[1], row[2])
+
+    def finish_all(self) -> None:
+        for segment in self._open.values():
+            self.finish(segment)
+
+    def finish(self, segment: _OpenSegment) -> None:
+        """Its rows are on the disk when this returns, and counted in the catalogue."""
+        sync(segment.descriptor)
+        self.connection.execute(
+            "UPDATE segment SET used_rows = ?, used_bytes = ? WHERE number = ?",
+            (segment.used_rows, segment.used_bytes, segment.info.number),
+        )
+
+    def _create(self, kind: int, n_rows: int, n_bytes: int) -> _OpenSegment:
+        if kind == DENSE:
+            (before,) = self.connection.execute("SELECT coalesce(sum(used_rows), 0) FROM segment").fetchone()
+            rows = room_for(self.n_features, before, n_rows)
+            info, descriptor = self.new_file(DENSE, rows, 4 * self.n_features * rows)
+        else:
+            (before,) = self.connection.execute(
+                "SELECT coalesce(sum(used_bytes), 0) FROM segment WHERE kind = ?", (SPARSE,)
+            ).fetchone()
+            room = max(min(max(before, LEAST_SPARSE_BYTES), LARGEST), n_bytes)
+            info, descriptor = self.new_file(SPARSE, SPARSE_ROWS, room)
+        self._open[kind] = _OpenSegment(info, descriptor, 0, 0)
+        return self._open[kind]
+
+    def _reopen(self, kind: int) -> _OpenSegment | None:
+        row = self.connection.execute(
+            "SELECT number, n_rows, n_bytes, used_rows, used_bytes FROM segment WHERE kind = ? "
+            "ORDER BY number DESC LIMIT 1",
+            (kind,),
+        ).fetchone()
+        if row is None:
+            return None
+        number, n_rows, n_bytes, used_rows, used_bytes = row
+        info = FileInfo(kind, number, self.n_features, n_rows, n_bytes)
+        descriptor = open_regular(self.folder / info.name, os.O_RDWR)
+        if os.fstat(descriptor).st_size != HEADER_SIZE + n_bytes:
+            os.close(descriptor)
+            raise DataError(
+                "was cut short; run doctor(repair=True) before anything is added", source=self.folder / info.name
+            )
+        self._open[kind] = _OpenSegment(info, descriptor, used_rows, used_bytes)
+        return self._open[kind]
+
+    def forget(self) -> None:
+        """What is known of the segments is read again from the catalogue, which the failed change did not alter."""
+        for segment in self._open.values():
+            os.close(segment.descriptor)
+        self._open.clear()
+
+
+class Change:
+    """What a change may do: write rows and parts, and statements to the catalogue. ``revision`` is its number."""
+
+    def __init__(self, writer: StoreWriter, action: str, detail: Any, key: str | None) -> None:
+        self._writer, self._touched = writer, False
+        self.connection: sqlite3.Connection = writer.connection
+        (last,) = self.connection.execute("SELECT coalesce(max(number), 0) FROM revision").fetchone()
+        self.revision = int(last) + 1
+        values = (self.revision, now(), writer.actor, action, json.dumps(detail, ensure_ascii=False))
+        self.connection.execute("INSERT INTO revision VALUES (?, ?, ?, ?, ?)", values)
+        if key is not None:
+            self.connection.execute("INSERT INTO event VALUES (?, ?)", (key, self.revision))
+
+    def rows(self, weights: FloatArray) -> list[tuple[Place, bytes]]:
+        """Write classifiers (k, d); where they lie, and their bytes."""
+        written = []
+        for number, row in enumerate(weights):
+            sparse = is_sparse(row)
+            content, nnz = encode_row(row, sparse)
+            written.append((self.row(content, sparse, nnz, len(weights) - number), content))
+        return written
+
+    def row(self, content: bytes | memoryview, sparse: bool, nnz: int, n_coming: int) -> Place:
+        """Write the bytes of one row; ``n_coming`` rows are about to be written, this one included."""
+        segment = self._writer.segment(SPARSE if sparse else DENSE, n_coming, len(content))
+        place = Place(segment.info.number, segment.used_rows, segment.used_bytes if sparse else 0, nnz)
+        write_at(segment.descriptor, content, HEADER_SIZE + segment.used_bytes)
+        segment.used_rows += 1
+        segment.used_bytes += len(content)
+        self._touched = True
+        return place
+
+    def part(self, name: str, part: Part) -> None:
+        """Write a part; it takes the place of the one of the same name."""
+        content = check_part(name, part)
+        self.connection.execute("UPDATE part SET retired = ? WHERE name = ? AND retired IS NULL", (self.revision, name))
+        cursor = self.connection.execute(
+            "INSERT INTO part (name, content, born) VALUES (?, ?, ?)", (name, content, self.revision)
+        )
+        if part.arrays:
+            self._arrays(cursor.lastrowid, {key: array_content(array) for key, array in part.arrays.items()})
+
+    def flush(self) -> None:
+        """Everything written is on the disk when this returns."""
+        if self._touched:
+            self._writer.finish_all()
+
+    def _arrays(self, part: int | None, arrays: dict[str, tuple[memoryview, str, str]]) -> None:
+        starts, end = [], 0
+        for content, _, _ in arrays.values():
+            starts.append(align(end))
+            end = starts[-1] + len(content)
+        info, descriptor = self._writer.new_file(PART, 0, end)
+        try:
+            for start, (name, (content, dtype, shape)) in zip(starts, arrays.items(), strict=True):
+                write_at(descriptor, content, HEADER_SIZE + start)
+                row: Sequence[Any] = (part, name, dtype, shape, info.number, start, len(content), zlib.crc32(content))
+                self.connection.execute("INSERT INTO part_array VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            sync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _explain_files(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"cannot be written: {error.strerror or error}; nothing was changed. Free some space, or see to its rights",
+            source=folder,
+        ) from error
