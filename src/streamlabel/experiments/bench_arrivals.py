@@ -96,7 +96,7 @@ def time_steps(data: Dataset, n_labels: int = 20) -> list[Step]:
     """Where the time of one fully annotated label goes, under the profiler (which adds to small steps).
 
     The floor of a step is what must be read at least: the rows of the label's positives for its products with the past,
-    half of the inverse and the rows twice for the solve, the judged rows for decisions.
+    half of the inverse and the rows of its positives for both ways to learn it, the judged rows for decisions.
     """
     X, Y, model, new = _half(data)
     for j in new[:3]:
@@ -116,13 +116,14 @@ def time_steps(data: Dataset, n_labels: int = 20) -> list[Step]:
         "recognises": 4096 * 8,
         "cross": int(positives * labels_a_row * 4),
         "represent": 0,
-        "solve": 4 * small * (small + 1) + 2 * rows_once,
+        "_products": positives * rows_once // data.n_rows,
+        "_solve_plain": 4 * small * (small + 1),
         "gather": rows_once * min(1000, data.n_rows // 3) // data.n_rows,
         "_commit": 0,
     }
     found = dict.fromkeys(floors, 0.0)
     for (file, _, name), (_, _, _, cumulative, _) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
-        if name in floors and "streamlabel" in file and ("metric_ridge" in file) == (name == "solve"):
+        if name in floors and "streamlabel" in file:
             found[name] = max(found[name], 1000.0 * cumulative / len(chosen))
     return [Step(name, found[name], floors[name]) for name in floors]
 
