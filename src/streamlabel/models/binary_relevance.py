@@ -39,12 +39,6 @@ class BinaryRelevance(StreamingLabelClassifier):
            [0.  , 0.91]])
     """
 
-    lam = None
-    metric = None
-    start = "independent"
-    dictionary = "fit"
-    n_jobs = None
-
     def __init__(
         self,
         *,
@@ -54,8 +48,13 @@ class BinaryRelevance(StreamingLabelClassifier):
         threshold: float | str = "f1",
         random_state: int = 0,
     ) -> None:
-        self.loss = loss
-        self.beta = beta
-        self.fit_intercept = fit_intercept
-        self.threshold = threshold
-        self.random_state = random_state
+        super().__init__(
+            lam=None,
+            metric=None,
+            beta=beta,
+            loss=loss,
+            dictionary="fit",
+            fit_intercept=fit_intercept,
+            threshold=threshold,
+            random_state=random_state,
+        )
