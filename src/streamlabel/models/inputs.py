@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,16 @@ from streamlabel.classifier.losses import get_loss
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.results import CSR, FloatArray
 
-__all__ = ["canonical_rows", "check_parameters", "check_seed", "coded", "read_past_labels", "same_rows"]
+__all__ = [
+    "canonical_rows",
+    "check_parameters",
+    "check_seed",
+    "check_settings",
+    "coded",
+    "read_past_labels",
+    "same_rows",
+    "settings_of_fit",
+]
 
 
 def canonical_rows(checked: Any) -> Any:
@@ -72,13 +82,15 @@ def check_parameters(model: Any) -> None:
     _check_number(model.lam, "lam", none=True)
     _check_number(model.metric, "metric", none=True, below=1.0)
     _check_number(model.beta, "beta")
-    if model.dictionary not in ("all", "fit") and (isinstance(model.dictionary, str) or int(model.dictionary) < 1):
+    if not _is(model.dictionary, "all", "fit") and not (_whole(model.dictionary) and model.dictionary >= 1):
         raise DataError(f'dictionary is {model.dictionary!r}; it must be "all", "fit" or a number of labels')
-    if model.threshold != "f1" and (isinstance(model.threshold, str) or not np.isfinite(model.threshold)):
+    if not _is(model.threshold, "f1") and not (_real(model.threshold) and np.isfinite(model.threshold)):
         raise DataError(f'threshold is {model.threshold!r}; it must be "f1" or a number')
+    if not isinstance(model.fit_intercept, bool | np.bool_):
+        raise DataError(f"fit_intercept is {model.fit_intercept!r}; it must be True or False")
     check_seed(model.random_state)
     jobs = model.n_jobs
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0):
+    if jobs is not None and not (_whole(jobs) and jobs != 0):
         raise DataError(f"n_jobs is {jobs!r}; it must be None, a number of threads, or -1 for one a core")
     if model.start not in ("independent", "alternating"):
         raise DataError(f'start is {model.start!r}; it must be "independent" or "alternating"')
@@ -94,17 +106,44 @@ def check_parameters(model: Any) -> None:
             raise DataError(f'metric is {model.metric!r}, which needs loss="squared"; leave it at "auto" or None')
 
 
+def settings_of_fit(model: Any) -> dict[str, Any]:
+    """The parameters that what `fit` learned depends on."""
+    return {name: getattr(model, name) for name in ("beta", "loss", "start", "dictionary", "fit_intercept")}
+
+
+def check_settings(model: Any, then: dict[str, Any]) -> None:
+    """What `fit` depended on must not have been changed since."""
+    for name, now in settings_of_fit(model).items():
+        if now != then[name]:
+            raise DataError(
+                f"{name} was {then[name]!r} in fit and is {now!r} now; fit again, or set it back (lam, metric, "
+                "threshold and n_jobs may change at any time)"
+            )
+
+
 def check_seed(seed: Any) -> None:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+    if not (_whole(seed) and seed >= 0):
         raise DataError(f"random_state is {seed!r}; it must be a whole number from 0 on, so that runs can be repeated")
 
 
 def _check_number(value: Any, name: str, *, none: bool = False, below: float = np.inf) -> None:
-    if (isinstance(value, str) and value == "auto") or (none and value is None):
+    if _is(value, "auto") or (none and value is None):
         return
-    if isinstance(value, str) or value is None or not np.isfinite(value) or not 0 < value < below:
+    if not (_real(value) and np.isfinite(value) and 0 < value < below):
         what = "a positive number" if below == np.inf else f"a number between 0 and {below:g}"
         raise DataError(f'{name} is {value!r}; it must be "auto"{", None" if none else ""} or {what}')
+
+
+def _is(value: Any, *words: str) -> bool:
+    return isinstance(value, str) and value in words
+
+
+def _real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
 def _check_rows(n_rows: int, n_labelled: int) -> None:

@@ -27,7 +27,15 @@ from streamlabel.models.calibration import LAM, Recipe, Trial, choose_recipe, sk
 from streamlabel.models.coupled_batch import learn_coupled
 from streamlabel.models.decisions import sigmoid
 from streamlabel.models.gather import Decisions, LearnedGroup, decide, gather
-from streamlabel.models.inputs import canonical_rows, check_parameters, coded, read_past_labels, same_rows
+from streamlabel.models.inputs import (
+    canonical_rows,
+    check_parameters,
+    check_settings,
+    coded,
+    read_past_labels,
+    same_rows,
+    settings_of_fit,
+)
 from streamlabel.models.loss_choice import choose_loss, run_loss_trial
 from streamlabel.models.memory import FitMemory, LabelAnswers, positive_rows
 from streamlabel.models.nonlinear import learn_with_loss, row_unit
@@ -42,6 +50,7 @@ from streamlabel.structure.dictionary import choose_dictionary
 __all__ = ["LabelReport", "StreamingLabelClassifier"]
 
 MOST_SCORED = 512  # labels that may enter a code by their scores
+_FEATURE_FACTS = ("n_features_in_", "feature_names_in_")  # what scikit-learn notes before anything is learned
 
 
 class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
@@ -141,6 +150,16 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         (then `predict` gives classes, and no label can be added).
         """
         check_parameters(self)
+        before = {name: value for name, value in self.__dict__.items() if name in _FEATURE_FACTS}
+        try:
+            return self._fit(X, y, label_names)
+        except BaseException:  # the model is still what it was, with the features it had
+            for name in _FEATURE_FACTS:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(before)
+            raise
+
+    def _fit(self, X: Any, y: Any, label_names: Iterable[str] | None) -> StreamingLabelClassifier:
         matrix = self._features(X, reset=True)
         labels, classes = read_past_labels(y, matrix.shape[0], type(self).__name__)
         if label_names is None:
@@ -232,6 +251,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         if self._classes_1d is not None:
             raise DataError("the model was fitted on a vector of classes; fit it on a 0/1 label matrix to add labels")
         check_parameters(self)
+        check_settings(self, self._settings)
         same = self._memory is not None and self._memory.recognises(X)
         matrix = self._memory.X if same and self._memory is not None else self._features(X, reset=False)
         same = same or (self._memory is not None and same_rows(matrix, self._memory.X))
@@ -367,6 +387,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     def _begin(self, names: tuple[str, ...], weights: FloatArray, intercept: FloatArray, loss: str, codes: CSC) -> None:
         self._classifiers = ClassifierBlocks(int(weights.shape[0])).appended(weights, intercept)
         self.loss_ = loss
+        self._settings = settings_of_fit(self)
         self._n_fitted = len(names)
         self._basis: FloatArray | None = None
         self._scored = np.empty(0, dtype=np.intp)  # labels that may enter a code by their scores only
