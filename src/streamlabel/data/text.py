@@ -25,7 +25,7 @@ from streamlabel.data.records import parse_json
 from streamlabel.exceptions import DataError
 from streamlabel.results import CSR, Dataset, TextDataset
 
-__all__ = ["TextVectorizer", "vectorise"]
+__all__ = ["TextVectorizer", "check_texts", "vectorise"]
 
 FORMAT = 1
 KIND = "streamlabel text vectorizer"
@@ -84,7 +84,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> CSR:
         """Learn vocabulary and idf weights; X of these texts, (n_texts, n_terms)."""
         counter = self._make_counter()
-        checked = _check_texts(texts)
+        checked = check_texts(texts)
         if not checked:
             raise DataError("there are no texts to learn a vocabulary from")
         try:
@@ -100,7 +100,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
     def transform(self, texts: Iterable[str]) -> CSR:
         """X of these texts, (n_texts, n_terms); terms outside the vocabulary count nothing."""
         self._check_fitted()
-        counts = self._counter.transform(_check_texts(texts))
+        counts = self._counter.transform(check_texts(texts))
         counts.sort_indices()
         return canonical_csr(self._weigher.transform(counts))
 
@@ -109,16 +109,34 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         self._check_fitted()
         return np.array(self.terms_, dtype=object)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters, vocabulary and idf weights as one JSON document; whole or not at all."""
+    def to_document(self) -> dict[str, Any]:
+        """Parameters, vocabulary and idf weights, as values that JSON knows."""
         self._check_fitted()
-        document = {
+        return {
             "kind": KIND,
             "format": FORMAT,
             "parameters": _check_parameters(self.get_params(deep=False)),
-            "terms": self.terms_,
+            "terms": list(self.terms_),
             "idf": self.idf_.tolist(),
         }
+
+    @classmethod
+    def from_document(cls, document: Any, *, source: object = None) -> Self:
+        """The vectorizer of `to_document`. Everything is checked; transforms are the same to the last bit."""
+        try:
+            parameters, terms, idf = _check_document(document)
+        except ValueError as error:
+            problem = getattr(error, "problem", str(error))
+            raise DataError(f"not a saved text vectorizer: {problem}; save it again", source=source) from None
+        vectorizer = cls(**parameters)
+        weigher = TfidfTransformer(sublinear_tf=vectorizer.sublinear_tf)
+        weigher.idf_ = np.array(idf, dtype=parameters["dtype"])
+        vectorizer._adopt(vectorizer._make_counter(vocabulary=terms), weigher)
+        return vectorizer
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_document` as JSON; whole or not at all."""
+        document = self.to_document()
         try:
             content = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
         except ValueError as error:
@@ -128,18 +146,14 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read what `save` wrote. Everything is checked; transforms are the same to the last bit."""
+        """Read what `save` wrote."""
         content = read_bytes(path, what="the vocabulary")
         try:
-            parameters, terms, idf = _check_document(parse_json(content.decode()))
+            document = parse_json(content.decode())
         except ValueError as error:
             problem = getattr(error, "problem", str(error))
             raise DataError(f"not a saved text vectorizer: {problem}; save it again", source=path) from None
-        vectorizer = cls(**parameters)
-        weigher = TfidfTransformer(sublinear_tf=vectorizer.sublinear_tf)
-        weigher.idf_ = np.array(idf, dtype=parameters["dtype"])
-        vectorizer._adopt(vectorizer._make_counter(vocabulary=terms), weigher)
-        return vectorizer
+        return cls.from_document(document, source=path)
 
     def _make_counter(self, vocabulary: list[str] | None = None) -> CountVectorizer:
         parameters = _check_parameters(self.get_params(deep=False))
@@ -176,7 +190,8 @@ def vectorise(dataset: TextDataset, vectorizer: TextVectorizer | None = None) ->
     )
 
 
-def _check_texts(texts: Iterable[str]) -> list[str]:
+def check_texts(texts: Iterable[str]) -> list[str]:
+    """The texts as a list; DataError for one text alone, or for what is not a string."""
     if isinstance(texts, str | bytes):
         raise DataError("one text was given; give a list of texts")
     checked = list(texts)
