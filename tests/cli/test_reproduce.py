@@ -47,7 +47,7 @@ def run(out: Path, *arguments: str, jobs: int = 1):
 def records(out: Path) -> list[dict]:
     """Sorted, without times."""
     lines = sorted((out / "budget.jsonl").read_text(encoding="utf-8").splitlines())
-    return [{key: value for key, value in json.loads(line).items() if key != "seconds"} for line in lines]
+    return [{key: value for key, value in json.loads(line).items() if key != "cpu_seconds"} for line in lines]
 
 
 def same(left: Path, right: Path) -> bool:

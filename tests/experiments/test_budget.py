@@ -15,7 +15,8 @@ from sklearn.preprocessing import normalize
 from streamlabel.data.label_stream import random_stream
 from streamlabel.data.synthetic import make_planted_labels
 from streamlabel.exceptions import DataError
-from streamlabel.experiments.budget import DEFAULT, METHODS, OWN_RIDGE, BudgetRecord, BudgetTask, keys, run_on
+from streamlabel.experiments.budget import BudgetRecord, BudgetTask, keys, run_on
+from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE
 from streamlabel.experiments.records import timeless
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import Dataset
@@ -124,7 +125,7 @@ def test_labels_that_nobody_can_learn_are_counted_and_score_the_same_everywhere(
     rare = replace(train, Y=positives, label_names=train.label_names[:12])
     found = list(run_all((rare, test.take_labels(np.arange(12))), (2,), [0], name="rare"))
     assert [(r.n_learned, r.auc, r.past_used) for r in found] == [(0, 50.0, False)] * 2
-    assert asdict(found[0]) | {"method": "", "seconds": 0} == asdict(found[1]) | {"method": "", "seconds": 0}
+    assert asdict(found[0]) | {"method": "", "cpu_seconds": 0} == asdict(found[1]) | {"method": "", "cpu_seconds": 0}
 
 
 def test_a_set_that_cannot_be_judged_is_refused(sets):

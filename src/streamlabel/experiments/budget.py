@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -14,20 +12,17 @@ from sklearn.preprocessing import normalize
 
 from streamlabel.data.label_stream import random_stream
 from streamlabel.exceptions import DataError
+from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE, PAPER, USUAL, Answer, Past
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.sets import load_set, training_rows
 from streamlabel.metrics.summary import evaluate
-from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, Dataset, FloatArray, IntArray
 
 __all__ = [
     "BUDGETS",
-    "DEFAULT",
     "KEY",
     "MEASURES",
-    "METHODS",
-    "OWN_RIDGE",
     "BudgetRecord",
     "BudgetTask",
     "keys",
@@ -38,12 +33,6 @@ __all__ = [
 
 BUDGETS: tuple[int | None, ...] = (20, 50, 100, 200, 500, 1000, 2000, None)  # None: all rows
 QUICK_BUDGETS: tuple[int | None, ...] = (20, 100)
-DEFAULT, OWN_RIDGE = "with the past", "own ridge"
-METHODS: dict[str, dict[str, Any]] = {
-    DEFAULT: {},
-    OWN_RIDGE: {"lam": None, "metric": None},
-    "paper (anchor only)": {"metric": None},
-}
 MEASURES = {"p1": "P@1", "p3": "P@3", "p5": "P@5", "auc": "AUC", "average_precision": "average precision"}
 KEY = ("dataset", "method", "n_rows", "seed")
 
@@ -55,7 +44,7 @@ class BudgetRecord:
     n_rows, n_train : annotated rows, and how many there were to annotate
     n_learned : the new labels that had a yes and a no there
     share, anchored : how the past was used (`models.calibration.Recipe`)
-    seconds : of the arrival; the first method that needs them also pays for the trials at this budget
+    cpu_seconds : of learning and scoring; the first method that needs them also pays for the trials at this budget
     """
 
     dataset: str
@@ -72,7 +61,7 @@ class BudgetRecord:
     average_precision: float
     share: float
     anchored: bool
-    seconds: float
+    cpu_seconds: float
 
     @property
     def past_used(self) -> bool:
@@ -91,7 +80,9 @@ class BudgetTask:
 
 def tasks(setting: Setting) -> list[BudgetTask]:
     budgets = setting.options.get("budgets", QUICK_BUDGETS if setting.quick else BUDGETS)
-    methods = tuple(METHODS) if setting.options.get("paper") else (DEFAULT, OWN_RIDGE)
+    methods = setting.options.get("methods", (DEFAULT, OWN_RIDGE) if setting.quick else USUAL)
+    if setting.options.get("paper"):
+        methods = tuple(dict.fromkeys((*methods, PAPER)))
     return [BudgetTask(name, seed, budgets, methods) for name in setting.datasets for seed in setting.seeds]
 
 
@@ -110,64 +101,64 @@ def run_on(task: BudgetTask, train: Dataset, test: Dataset, done: Collection[Key
     """Half of the labels are past, all others arrive together, annotated on the same random rows.
 
     The order of the labels and the rows are drawn anew with every seed. What is in ``done`` is left out. Labels without
-    a yes (or a no) on the drawn rows cannot be learned by anybody: they score the same for every row, with every
-    method. Rows are scaled to length one.
+    a yes (or a no) on the drawn rows cannot be learned by anybody: they score the same for every row (what is constant
+    on the method's own scale). Rows are scaled to length one.
     """
     missing = [key for key in keys(task, train.n_rows) if key not in done]
     if missing:
-        past = _Past(task.dataset, train, test, task.seed)
+        draw = _Draw(task.dataset, train, test, task.seed)
         for _, method, n_rows, _ in missing:
-            yield past.measure(n_rows, method)
+            yield draw.measure(n_rows, method)
 
 
-class _Past:
-    """The labels that one seed makes past, fitted on all rows; the others arrive."""
+class _Draw:
+    """The labels that one seed makes past; the others arrive."""
 
     def __init__(self, name: str, train: Dataset, test: Dataset, seed: int) -> None:
-        self.name, self.train, self.test, self.seed = name, train, test, seed
-        self.X, self.X_test = _unit_rows(train), _unit_rows(test)
+        self.name, self.train, self.seed = name, train, seed
         stream = random_stream(train.n_labels, train.n_labels // 2, random_state=seed)
-        self.new, self.n_past = stream.arriving, len(stream.past)
-        self.truth: CSR = test.Y[:, self.new]
+        self.truth: CSR = test.Y[:, stream.arriving]
         counts = np.asarray(self.truth.sum(axis=0)).ravel()
-        if not self.n_past or not ((counts > 0) & (counts < test.n_rows)).any():
+        if not len(stream.past) or not ((counts > 0) & (counts < test.n_rows)).any():
             raise DataError(
                 f"seed {seed}: no new label of {name} has both answers on the {test.n_rows} test rows; "
                 "it has too few labels or rows for this experiment",
                 source=train.source or None,
             )
-        self.model = StreamingLabelClassifier(random_state=seed).fit(self.X, train.Y[:, stream.past])
+        Y_past, Y_new = train.Y[:, stream.past], train.Y[:, stream.arriving]
+        self.past = Past(_unit_rows(train), Y_past, Y_new, _unit_rows(test), seed)
 
-    def measure(self, n_rows: int, method: str) -> BudgetRecord:
+    def measure(self, n_rows: int, name: str) -> BudgetRecord:
         """Let the others arrive on ``n_rows`` rows, the same for every method, and judge them."""
+        method = METHODS[name]
         rows = self._rows(n_rows)
-        counts = np.asarray(self.train.Y[rows][:, self.new].sum(axis=0)).ravel()
+        counts = np.asarray(self.past.Y_new[rows].sum(axis=0)).ravel()
         able = np.flatnonzero((counts > 0) & (counts < n_rows))
-        model = copy.copy(self.model).set_params(**METHODS[method])  # an arrival replaces, never writes
-        scores: FloatArray = np.tile(counts / n_rows, (self.test.n_rows, 1))
-        start = time.perf_counter()
+        scores: FloatArray = np.tile(method.constant(counts, n_rows), (self.truth.shape[0], 1))
+        answer = Answer(scores[:, able])
+        method.start(self.past)
+        start = time.process_time()
         if able.size:
-            model.add_labels(self.X, self.train.Y[:, self.new[able]], annotated=rows)
-        seconds = time.perf_counter() - start
-        scores[:, able] = model.decision_function(self.X_test)[:, self.n_past :]
+            answer = method.learn(self.past, able, rows)
+        cpu_seconds = time.process_time() - start
+        scores[:, able] = answer.scores
         found = evaluate(self.truth, scores, metrics=["P@k", "macro_auc", "macro_average_precision"])
-        report = model.reports_[-1]
         return BudgetRecord(
             dataset=self.name,
-            method=method,
+            method=name,
             n_rows=n_rows,
             n_train=self.train.n_rows,
             seed=self.seed,
-            n_labels=len(self.new),
+            n_labels=len(counts),
             n_learned=len(able),
             p1=100.0 * found["P@1"],
             p3=100.0 * found["P@3"],
             p5=100.0 * found["P@5"],
             auc=100.0 * found["macro_auc"],
             average_precision=100.0 * found["macro_average_precision"],
-            share=report.share,
-            anchored=report.anchored,
-            seconds=seconds,
+            share=answer.share,
+            anchored=answer.anchored,
+            cpu_seconds=cpu_seconds,
         )
 
     def _rows(self, n_rows: int) -> IntArray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from streamlabel.experiments import budget, budget_tables
+from streamlabel.experiments import budget, budget_page, budget_pictures
+from streamlabel.experiments.budget_methods import DEFAULT, OWN_RIDGE, parse_methods
 from streamlabel.experiments.experiment import Experiment, Option
 
 __all__ = ["EXPERIMENT"]
@@ -33,14 +34,20 @@ EXPERIMENT = Experiment(
     tasks=budget.tasks,
     keys=budget.keys,
     run=budget.run,
-    page=budget_tables.page,
-    pictures=budget_tables.pictures,
+    page=budget_page.page,
+    pictures=budget_pictures.pictures,
     options=(
         Option(
             "budgets",
             "Numbers of annotated rows; 'all' for all of them. [default: 20,50,100,200,500,1000,2000,all]",
             metavar="N,N,...",
             parse=_read_budgets,
+        ),
+        Option(
+            "methods",
+            f"Names, or 'all'. [default: all but the paper's form; with --quick {DEFAULT}, {OWN_RIDGE}]",
+            metavar="NAME,NAME,...",
+            parse=parse_methods,
         ),
         Option("paper", "Also run the paper's form: the anchor, without the metric."),
     ),

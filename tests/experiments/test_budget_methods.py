@@ -1,0 +1,111 @@
+"""The methods of the budget experiment, against scikit-learn used by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import normalize
+from sklearn.svm import LinearSVC
+
+from streamlabel.data.synthetic import make_planted_labels
+from streamlabel.experiments import budget_methods
+from streamlabel.experiments.arrivals import corpus_sets
+from streamlabel.experiments.budget import BudgetRecord, BudgetTask, run_on
+from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE, Past, parse_methods
+
+ROWS = np.arange(0, 120, 3)
+
+
+@pytest.fixture(scope="module")
+def past() -> Past:
+    planted = make_planted_labels(160, 20, 12, 6, noise=0.1, feature_noise=0.3, random_state=0)
+    X = sparse.csr_array(normalize(planted.X))
+    Y_past, Y_new = (sparse.csr_array(Y)[:120] for Y in (planted.Y_past, planted.Y_new))
+    return Past(X[:120], Y_past, Y_new, X[120:], seed=0)
+
+
+@pytest.fixture(scope="module")
+def able(past) -> np.ndarray:
+    counts = past.Y_new[ROWS].sum(axis=0)
+    found = np.flatnonzero((counts > 0) & (counts < len(ROWS)))
+    assert len(found) >= 3
+    return found
+
+
+def test_cross_validated_ridge_leaves_one_row_out(past, able):
+    X, Y = past.X[ROWS].toarray(), past.Y_new[ROWS][:, able].toarray()
+    errors = []
+    for alpha in budget_methods._ALPHAS:
+        left = [Ridge(alpha).fit(np.delete(X, i, 0), np.delete(Y, i, 0)).predict(X[[i]])[0] for i in range(len(X))]
+        errors.append(((Y - np.array(left)) ** 2).mean())
+    best = budget_methods._ALPHAS[int(np.argmin(errors))]
+    answer = METHODS["RidgeCV"].learn(past, able, ROWS)
+    assert answer.scores == pytest.approx(Ridge(best).fit(X, Y).predict(past.X_test.toarray()), abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("LogisticRegression", lambda C: LogisticRegression(C=C, solver="liblinear")),
+        ("LinearSVC", lambda C: LinearSVC(C=C, random_state=0)),
+    ],
+)
+def test_one_vs_rest_is_scikit_learns_at_a_strength_of_the_grid(past, able, name, make):
+    answer = METHODS[name].learn(past, able, ROWS)
+    X, X_test = sparse.csr_matrix(past.X[ROWS]), sparse.csr_matrix(past.X_test)
+    column = past.Y_new[ROWS][:, able[:1]].toarray().ravel()
+    candidates = [make(C).fit(X, column).decision_function(X_test) for C in METHODS[name].strengths]
+    assert any(np.allclose(answer.scores[:, 0], scores) for scores in candidates)
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC"])
+def test_the_strength_is_chosen_without_new_labels_and_test_rows(past, name):
+    other = Past(past.X, past.Y_past, past.Y_new * 0, past.X_test * 0.0, past.seed)
+    assert METHODS[name]._choose(other, 40) == METHODS[name]._choose(past, 40)
+
+
+def test_where_no_past_label_can_be_judged_the_strength_is_in_the_middle(past):
+    empty = Past(past.X, past.Y_past * 0, past.Y_new, past.X_test, 0)
+    assert METHODS["LogisticRegression"]._choose(empty, 40) == 10.0
+
+
+def test_what_cannot_be_learned_scores_what_a_classifier_without_features_would():
+    y = np.repeat([1, 0], [30, 90])
+    nothing = np.zeros((120, 1))
+    logistic = LogisticRegression(C=1e6).fit(nothing, y).intercept_[0]
+    assert METHODS["own logistic"].constant(np.array([30]), 120)[0] == pytest.approx(logistic, abs=0.02)
+    hinge = LinearSVC(C=1e3, intercept_scaling=100.0, tol=1e-8, max_iter=100_000).fit(nothing, y).intercept_[0]
+    assert METHODS["LinearSVC"].constant(np.array([30]), 120)[0] == pytest.approx(hinge, abs=0.01)
+    assert METHODS[OWN_RIDGE].constant(np.array([30]), 120)[0] == pytest.approx(Ridge().fit(nothing, y).intercept_)
+
+
+@pytest.fixture(scope="module")
+def rare() -> dict[str, BudgetRecord]:
+    """All methods on twenty rows, where most labels have no yes."""
+    records = run_on(BudgetTask("rare", 0, (20,), tuple(METHODS)), *corpus_sets(0, 300))
+    return {record.method: record for record in records}
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_labels_that_were_not_learned_do_not_stand_above_those_that_were(rare, name):
+    """They must not take the first places, on no method's scale."""
+    assert 0 < rare[name].n_learned < rare[name].n_labels / 2
+    assert rare[name].p1 > 0.6 * rare[OWN_RIDGE].p1 > 0
+
+
+def test_the_past_is_fitted_once_a_loss(past, able):
+    METHODS[DEFAULT].start(past)
+    model = past.model("squared")
+    METHODS[DEFAULT].learn(past, able, ROWS)
+    METHODS[OWN_RIDGE].start(past)
+    assert past.model("squared") is model
+    assert len(model.label_names_) == past.Y_past.shape[1]  # copies arrived, not the model
+
+
+def test_names_of_methods():
+    assert parse_methods("all") == tuple(METHODS)
+    assert parse_methods(" LinearSVC ,own ridge") == (OWN_RIDGE, "LinearSVC")
+    with pytest.raises(ValueError, match=r"no method is called 'svm'; there are with the past, .*LinearSVC, and 'all'"):
+        parse_methods("svm")
