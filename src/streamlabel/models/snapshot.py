@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from streamlabel.classifier.metric_ridge import PreparedRidge, make_ridge
+from streamlabel.classifier.metric_ridge import HatSpectrum, PreparedRidge, make_ridge
 from streamlabel.exceptions import DataError
 from streamlabel.models.calibration import Trial
 from streamlabel.models.gather import Decisions
@@ -72,6 +72,7 @@ class KeptRows:
 
     labels : csr_array (n, f), the answers of the labels of `fit`;   atoms : (p,), those that may enter a code
     leave_one_out : (e, f), leverages : (e,), judged_rows : (e,): see `FitMemory`
+    hat : what is known of the eigenvalues of the ridge of all rows
     """
 
     X: CSR | FloatArray
@@ -80,14 +81,15 @@ class KeptRows:
     judged_rows: IntArray
     leverages: FloatArray
     leave_one_out: FloatArray
+    hat: HatSpectrum | None = None
     trials: dict[int, list[Trial]] = field(default_factory=dict)
 
 
 class RidgeOnDemand:
     """The ridge of the rows of `fit` (`PreparedRidge`), factored when it is first asked for anything."""
 
-    def __init__(self, X: CSR | FloatArray, beta: float, centre: bool) -> None:
-        self._rows, self.beta, self._centred = X, beta, centre
+    def __init__(self, X: CSR | FloatArray, beta: float, centre: bool, hat: HatSpectrum | None) -> None:
+        self._rows, self.beta, self._centred, self._hat = X, beta, centre, hat
         self.n_rows = int(X.shape[0])
         self._made: PreparedRidge | None = None
 
@@ -95,7 +97,7 @@ class RidgeOnDemand:
         if name.startswith("__"):
             raise AttributeError(name)
         if self._made is None:
-            self._made = make_ridge(self._rows, self.beta, centre=self._centred)
+            self._made = make_ridge(self._rows, self.beta, centre=self._centred, hat=self._hat)
         return getattr(self._made, name)
 
 
@@ -149,6 +151,7 @@ def export_rows(model: StreamingLabelClassifier) -> KeptRows | None:
         memory.judged_rows,
         memory.leverages,
         memory.leave_one_out,
+        getattr(model._ridge, "_hat", None),
         dict(memory._trials),
     )
 
@@ -167,22 +170,19 @@ def import_model(
 
     Without ``rows`` it is like one that was adopted: labels can be added with rows of their own.
     """
-    model = StreamingLabelClassifier(**facts.parameters)
+    model = StreamingLabelClassifier.from_coef(np.zeros((1, 1)), **facts.parameters)  # then its labels are replaced
     model.n_features_in_ = facts.n_features
     if facts.feature_names is not None:
         model.feature_names_in_ = np.array(facts.feature_names, dtype=object)
-    model._classes_1d = None
     model._classifiers, model._decisions = classifiers, decisions
     model.loss_ = facts.loss
     if facts.beta is not None:
         model.beta_ = facts.beta
     model._strength = np.nan if facts.strength is None else facts.strength
-    model._basis = None
     model._codes = (codes,)
     model._numbers, model._names = LabelNumbers.of(tuple(names)), SharedList.of(names)
     model._reports = SharedList.of(reports)
-    model._n_fitted, model._scored = len(names), np.empty(0, dtype=np.intp)
-    model._ridge = model._memory = model._answers = None
+    model._n_fitted = len(names)
     if rows is not None:
         _remember_rows(model, rows, later)
     return model
@@ -203,7 +203,7 @@ def _remember_rows(model: StreamingLabelClassifier, rows: KeptRows, later: Seque
         answers = answers.appended(number, [positives])
     model._memory, model._answers = memory, answers
     if model.loss_ == "squared":
-        model._ridge = cast(PreparedRidge, RidgeOnDemand(rows.X, model.beta_, model.fit_intercept))
+        model._ridge = cast(PreparedRidge, RidgeOnDemand(rows.X, model.beta_, model.fit_intercept, rows.hat))
     if model.dictionary == "all":
         model._scored = np.setdiff1d(np.arange(n_fitted, len(model._names)), answers.labels).astype(np.intp)
 

@@ -41,7 +41,7 @@ def insert_labels(
     intercept = _finite(states.intercept, "intercepts")
     slope, shift = _finite(states.decisions.slope, "slopes"), _finite(states.decisions.offset, "offsets")
     written = change.rows(states.weights.T)
-    sums = [checksum(written[j][1], intercept[j], slope[j], shift[j]) for j in range(n_new)]
+    sums = [checksum(written[j][1], intercept[j]) for j in range(n_new)]
     rows, versions, answers = [], [], []
     relations: list[tuple[int, int, float]] = []
     for j, (place, _) in enumerate(written):
@@ -101,12 +101,9 @@ def grown(writer: StoreWriter, snapshot: Snapshot, revision: int, states: LabelS
         segments=segments,
         labels=np.concatenate((snapshot.labels, added.labels)),
         names=(*snapshot.names, *states.names),
-        thresholds=np.concatenate((snapshot.thresholds, states.decisions.thresholds)),
         classifiers=np.concatenate((snapshot.classifiers, added.classifiers)),
         checksums=np.concatenate((snapshot.checksums, added.checksums)),
         intercept=np.concatenate((snapshot.intercept, states.intercept)),
-        slope=np.concatenate((snapshot.slope, states.decisions.slope)),
-        shift=np.concatenate((snapshot.shift, states.decisions.offset)),
         **columns,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import fields
@@ -54,11 +55,16 @@ def assemble(
     """The estimator; ``learning`` False leaves out the rows that it was fitted on."""
     facts = facts_of(snapshot)
     known = {record.id: record for record in read_labels(connection, snapshot.revision)}
-    reports = [_report(known[label]) for label in snapshot.labels.tolist()]
+    records = [known[label] for label in snapshot.labels.tolist()]
+    numbers = [(record.threshold, record.slope, record.shift) for record in records]
+    check_column(itertools.chain.from_iterable(numbers), float, "the numbers of a label", snapshot.folder / CATALOGUE)
+    thresholds, slope, shift = np.array(numbers, dtype=np.float64).reshape(-1, 3).T
+    if np.isnan(thresholds).any() or not np.isfinite([slope, shift]).all():
+        raise DataError("a threshold or a probability is not a number; it is damaged", source=snapshot.folder)
     codes = _codes(snapshot, connection)
     sizes = np.diff(codes.indptr)
-    reports = [_sized(report, int(size)) for report, size in zip(reports, sizes, strict=True)]
-    decisions = Decisions(snapshot.thresholds, snapshot.slope, snapshot.shift)
+    reports = [_report(record, int(size)) for record, size in zip(records, sizes, strict=True)]
+    decisions = Decisions(thresholds.copy(), slope.copy(), shift.copy())
     rows, later = _kept(snapshot, connection) if learning else (None, [])
     return import_model(facts, snapshot.names, classifiers, decisions, reports, codes, rows, later)
 
@@ -98,13 +104,9 @@ def _codes(snapshot: Snapshot, connection: sqlite3.Connection) -> CSC:
     return sparse.csc_array((values, (where[kept, 0], where[kept, 1])), shape=(n_labels, n_labels))
 
 
-def _report(record: LabelRecord) -> LabelReport:
+def _report(record: LabelRecord, size: int) -> LabelReport:
     beta = np.nan if record.beta is None else record.beta
     return LabelReport(
         record.name, record.n_yes + record.n_no, record.n_yes, record.share, record.lam, record.anchored, beta,
-        gap=record.gap, loss=record.loss, coupled=record.coupled,
+        size, gap=record.gap, loss=record.loss, coupled=record.coupled,
     )  # fmt: skip
-
-
-def _sized(report: LabelReport, size: int) -> LabelReport:
-    return LabelReport(**{**report.__dict__, "code_size": size})

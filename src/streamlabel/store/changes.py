@@ -127,12 +127,15 @@ def _replace(
     change: Change, snapshot: Snapshot, column: int, name: str | None = None, threshold: float | None = None
 ) -> None:
     label = int(snapshot.labels[column])
+    (known,) = change.connection.execute(
+        "SELECT threshold FROM version WHERE label = ? AND retired IS NULL", (label,)
+    ).fetchone()
     end_versions(change, [label])
     values = (
         label,
         int(snapshot.classifiers[column]),
         snapshot.names[column] if name is None else name,
-        float(snapshot.thresholds[column]) if threshold is None else threshold,
+        known if threshold is None else threshold,
         change.revision,
     )
     change.connection.execute(BEGIN, values)

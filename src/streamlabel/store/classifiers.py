@@ -23,6 +23,7 @@ from streamlabel.store.reader import Snapshot
 
 __all__ = ["BlockCache", "StoredClassifiers"]
 
+MANY_FEATURES = 1 << 17
 ADVICE = "open the model with leave_out_damaged=True to use the others, or repair it with doctor(repair=True)"
 
 
@@ -124,9 +125,14 @@ class StoredClassifiers(ClassifierBlocks):
             self._cache.mark_checked(key, signature)
         segment = self._snapshot.segments[segment_number]
         if segment.info.kind == DENSE:
-            check_memory(8 * BLOCK * self.n_features, "a block of classifiers")
+            if self.n_features > MANY_FEATURES:
+                check_memory(8 * BLOCK * self.n_features, "a block of classifiers")
             block: Any = np.zeros((self.n_features, BLOCK))
-            block[:, slots % BLOCK] = segment.dense_rows(slots).T
+            first = int(slots[0]) % BLOCK
+            if (np.diff(slots) == 1).all():
+                block[:, first : first + len(slots)] = segment.dense_rows(slots).T
+            else:
+                block[:, slots % BLOCK] = segment.dense_rows(slots).T
         else:
             rows = [segment.sparse_row(self._snapshot.place(int(label))) for label in labels]
             columns = np.repeat(slots % BLOCK, [len(indices) for indices, _ in rows])
@@ -137,6 +143,17 @@ class StoredClassifiers(ClassifierBlocks):
         return block
 
     def _check(self, labels: IntArray) -> None:
+        """DataError where the row of one of these labels is damaged."""
+        snapshot = self._snapshot
+        for number in np.unique(snapshot.segment[labels]):
+            mine = labels[snapshot.segment[labels] == number]
+            whole = snapshot.segments[int(number)].are_whole(
+                snapshot.slot[mine], snapshot.checksums[mine], snapshot.intercept[mine]
+            )
+            if not whole:
+                self._complain(mine)
+
+    def _complain(self, labels: IntArray) -> None:
         for label in labels:
             problem = self._snapshot.problem(int(label))
             if problem:

@@ -101,18 +101,18 @@ def _rows(folder: Path, broken: set[str | int]) -> Iterator[Finding]:
     with reading(folder) as connection:
         files = read_files(connection, folder, int(read_meta(connection, folder)["n_features"]))
         rows = connection.execute(
-            "SELECT c.segment, c.slot, c.start, c.nnz, c.checksum, c.intercept, c.slope, c.shift, v.label, v.name, "
+            "SELECT c.segment, c.slot, c.start, c.nnz, c.checksum, c.intercept, v.label, v.name, "
             "v.retired FROM classifier c JOIN version v ON v.classifier = c.id"
         ).fetchall()
     segments = {n: Segment(folder, info) for n, info in files.items() if info.kind != PART and n not in broken}
-    for number, slot, start, nnz, expected, intercept, slope, shift, label, name, retired in rows:
+    for number, slot, start, nnz, expected, intercept, label, name, retired in rows:
         if number in broken:
             problem = "its segment is damaged"
         elif number not in segments:
             problem = "its segment is not in the catalogue"
         else:
             place = Place(number, slot, start, nnz)
-            problem = segments[number].problem(place, expected, (intercept, slope, shift))
+            problem = segments[number].problem(place, expected, intercept)
         if problem and retired is None:
             where = f"label {name!r}, row {slot} of segment {number}"
             yield Finding("label", label, where, problem, "repair takes the label out; learn it again")

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from streamlabel.classifier.metric_ridge import HatSpectrum
 from streamlabel.exceptions import DataError
 from streamlabel.models.calibration import Trial
 from streamlabel.models.snapshot import KeptRows
@@ -48,11 +49,14 @@ def encode_rows(rows: KeptRows, labels: IntArray) -> Part:
         "leave_one_out": rows.leave_one_out.astype(np.float32),
         "leverages": rows.leverages,
     }
+    if rows.hat is not None and rows.hat.spread is not None:
+        arrays["hat"] = rows.hat.spread
     if isinstance(rows.X, np.ndarray):
         arrays["rows"] = _narrow(rows.X)
     else:
         arrays |= {"rows": _narrow(rows.X.data), "rows.indices": rows.X.indices, "rows.indptr": rows.X.indptr}
-    return Part({"n_rows": int(rows.X.shape[0]), "sparse": not isinstance(rows.X, np.ndarray)}, arrays)
+    hat = None if rows.hat is None else [rows.hat.trace, rows.hat.spread_sum]
+    return Part({"n_rows": int(rows.X.shape[0]), "sparse": not isinstance(rows.X, np.ndarray), "hat": hat}, arrays)
 
 
 def decode_rows(part: Part, snapshot: Snapshot) -> KeptRows | None:
@@ -62,6 +66,8 @@ def decode_rows(part: Part, snapshot: Snapshot) -> KeptRows | None:
         ids, judged = arrays["labels"], arrays["judged_rows"]
         X = _rows(arrays, n_rows, snapshot.n_features) if part.content["sparse"] else arrays["rows"].astype(np.float64)
         answers = _matrix(None, arrays["answers.indices"], arrays["answers.indptr"], (n_rows, len(ids)))
+        said = part.content["hat"]
+        hat = None if said is None else HatSpectrum(float(said[0]), float(said[1]), arrays.get("hat"))
         atoms, leverages, unseen = arrays["atoms"], arrays["leverages"], arrays["leave_one_out"]
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(snapshot, str(error)) from error
@@ -75,7 +81,7 @@ def decode_rows(part: Part, snapshot: Snapshot) -> KeptRows | None:
     if kept.size < len(ids):
         answers, unseen = answers[:, kept], unseen[:, kept]
         atoms = np.flatnonzero(np.isin(kept, atoms))
-    return KeptRows(X, answers, np.asarray(atoms), judged, leverages, unseen.astype(np.float64))
+    return KeptRows(X, answers, np.asarray(atoms), judged, leverages, unseen.astype(np.float64), hat)
 
 
 def encode_positives(rows: IntArray) -> tuple[bytes, int]:

@@ -15,7 +15,7 @@ from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.results import FloatArray, IntArray
 from streamlabel.store.catalogue import reading
 from streamlabel.store.files import FileInfo
-from streamlabel.store.format import CATALOGUE, DENSE, KINDS, MOST_FEATURES, PART, file_name
+from streamlabel.store.format import CATALOGUE, DENSE, KINDS, MOST_FEATURES, PART, SPARSE, file_name
 from streamlabel.store.limits import check_column
 from streamlabel.store.segments import Place, Segment
 
@@ -31,12 +31,9 @@ __all__ = [
 ]
 
 ARRAYS = (
-    "labels", "names", "thresholds", "classifiers", "segment", "slot", "start", "nnz", "checksums", "intercept",
-    "slope", "shift",
+    "labels", "names", "classifiers", "segment", "slot", "checksums", "intercept", "start", "nnz",
 )  # fmt: skip
-COLUMNS = (
-    "v.label, v.name, v.threshold, c.id, c.segment, c.slot, c.start, c.nnz, c.checksum, c.intercept, c.slope, c.shift"
-)
+COLUMNS = "v.label, v.name, c.id, c.segment, c.slot, c.checksum, c.intercept"
 LIVE = "v.born <= :revision AND (v.retired IS NULL OR v.retired > :revision)"
 MOST_TRIES = 3
 
@@ -47,6 +44,8 @@ class Snapshot:
 
     labels, names : stable ids and names;   classifiers : the rows of the catalogue's table that they use
     segment, slot, start, nnz, checksums : where the weights lie (`segments.Place`)
+
+    What else is known about a label (`records.LabelRecord`) is read when somebody asks.
     """
 
     folder: Path
@@ -55,16 +54,13 @@ class Snapshot:
     segments: dict[int, Segment]
     labels: IntArray
     names: tuple[str, ...]
-    thresholds: FloatArray
     classifiers: IntArray
     segment: IntArray
     slot: IntArray
-    start: IntArray
-    nnz: IntArray
     checksums: IntArray
     intercept: FloatArray
-    slope: FloatArray
-    shift: FloatArray
+    start: IntArray
+    nnz: IntArray
 
     @property
     def n_features(self) -> int:
@@ -77,8 +73,8 @@ class Snapshot:
     def problem(self, column: int) -> str:
         """What is wrong with the row of a label, or ""."""
         place = self.place(column)
-        numbers = (float(self.intercept[column]), float(self.slope[column]), float(self.shift[column]))
-        return self.segments[place.segment].problem(place, int(self.checksums[column]), numbers)
+        intercept = float(self.intercept[column])
+        return self.segments[place.segment].problem(place, int(self.checksums[column]), intercept)
 
     def complaint(self, column: int, problem: str) -> str:
         """The problem as a message for people."""
@@ -124,7 +120,9 @@ def read_snapshot(
     if not oldest <= revision <= newest:
         raise NotFoundError(f"{folder}: there is no revision {revision}; there are {oldest} to {newest}")
     files = read_files(connection, folder, int(meta["n_features"]))
-    query = f"SELECT {COLUMNS} FROM version v JOIN classifier c ON c.id = v.classifier WHERE {LIVE}"
+    sparse = any(info.kind == SPARSE for info in files.values())  # dense rows need not say where they begin
+    columns_read = f"{COLUMNS}, c.start, c.nnz" if sparse else COLUMNS
+    query = f"SELECT {columns_read} FROM version v JOIN classifier c ON c.id = v.classifier WHERE {LIVE}"
     rows = connection.execute(query, {"revision": revision}).fetchall()
     columns = _columns(rows, source)
     used = np.unique(columns["segment"]).tolist()
@@ -178,10 +176,10 @@ def read_files(connection: sqlite3.Connection, folder: Path, n_features: int) ->
 
 
 def _columns(rows: list[tuple[Any, ...]], source: object) -> dict[str, Any]:
-    kinds: dict[str, Any] = {"names": str, "thresholds": float, "intercept": float, "slope": float, "shift": float}
+    kinds: dict[str, type] = {"names": str, "intercept": float}
     parts = list(zip(*rows, strict=True)) or [()] * len(ARRAYS)
     columns: dict[str, Any] = {}
-    for name, part in zip(ARRAYS, parts, strict=True):
+    for name, part in zip(ARRAYS, parts, strict=False):
         check_column(part, kinds.get(name, int), f"the column {name!r} of the labels", source)
         if name == "names":
             columns[name] = part
@@ -190,9 +188,10 @@ def _columns(rows: list[tuple[Any, ...]], source: object) -> dict[str, Any]:
             columns[name] = np.array(part, dtype=np.float64 if name in kinds else np.int64)
         except OverflowError as error:
             raise DataError(f"the column {name!r} of the labels is out of range", source=source) from error
-    for name in ("intercept", "slope", "shift"):
-        if not np.isfinite(columns[name]).all():
-            raise DataError(f"the column {name!r} of the labels holds values that are not finite", source=source)
+    if not np.isfinite(columns["intercept"]).all():
+        raise DataError("an intercept is not finite; it is damaged, run doctor", source=source)
+    nothing = np.zeros(len(rows), dtype=np.int64)
+    columns = {"start": nothing, "nnz": nothing, **columns}
     order = np.argsort(columns["labels"], kind="stable")
     if (np.diff(order) != 1).any():
         columns = {name: tuple(part[i] for i in order) if name == "names" else part[order]

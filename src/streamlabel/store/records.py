@@ -33,7 +33,8 @@ class LabelRecord:
     id : stable, never used again;   born, born_at : the revision that brought it, and when
     n_yes, n_no, n_unasked : the answers it was learned from; rows it was not asked on, None where nobody counted
     lam, beta, share, anchored, loss, coupled : how it was learned (`models.reports.LabelReport`)
-    checksum : CRC-32 of its weights, intercept and probability
+    threshold : the score from which `predict` says yes;  slope, shift : of the sigmoid that makes probabilities
+    checksum : CRC-32 of its weights and its intercept
     """
 
     id: int
@@ -52,6 +53,8 @@ class LabelRecord:
     coupled: bool
     gap: float
     threshold: float
+    slope: float
+    shift: float
     checksum: int
 
 
@@ -110,8 +113,9 @@ def read_labels(connection: sqlite3.Connection, revision: int) -> list[LabelReco
     """The labels of a revision, in the order of their ids."""
     rows = connection.execute(
         "SELECT v.label, v.name, l.born, r.at, l.origin, c.n_yes, c.n_no, c.n_unasked, c.lam, c.beta, c.share, "
-        "c.anchored, c.loss, c.coupled, c.gap, v.threshold, c.checksum FROM version v JOIN classifier c ON c.id = "
-        "v.classifier JOIN label l ON l.id = v.label JOIN revision r ON r.number = l.born "
+        "c.anchored, c.loss, c.coupled, c.gap, v.threshold, c.slope, c.shift, c.checksum "
+        "FROM version v JOIN classifier c ON c.id = v.classifier JOIN label l ON l.id = v.label "
+        "JOIN revision r ON r.number = l.born "
         f"WHERE {LIVE} ORDER BY v.label",
         {"revision": revision},
     )

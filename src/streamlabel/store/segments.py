@@ -1,7 +1,7 @@
 """Rows of classifiers in memory-mapped files: dense rows of float32, or sparse rows where a classifier is mostly zero.
 
 A dense row is ``n_features`` float32. A sparse row is ``nnz`` int32 feature numbers, ascending, then as many float32.
-All is little-endian. The checksum of a row covers its bytes, the intercept and the two numbers of its probability.
+All is little-endian. The checksum of a row covers its bytes and the intercept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Place", "Segment", "checksum", "encode_row", "is_sparse", "room_for"
 
 LEAST_SPARSE = 4096
 LARGEST = 64 << 20
-_NUMBERS = struct.Struct("<3d")
+_NUMBER = struct.Struct("<d")
 _VALUE, _INDEX = np.dtype("<f4"), np.dtype("<i4")
 
 
@@ -54,8 +54,8 @@ def encode_row(row: FloatArray, sparse: bool) -> tuple[bytes, int]:
     return indices.astype(_INDEX).tobytes() + values[indices].tobytes(), int(indices.size)
 
 
-def checksum(content: bytes | memoryview, intercept: float, slope: float, shift: float) -> int:
-    return zlib.crc32(_NUMBERS.pack(intercept, slope, shift), zlib.crc32(content))
+def checksum(content: bytes | memoryview, intercept: float) -> int:
+    return zlib.crc32(_NUMBER.pack(intercept), zlib.crc32(content))
 
 
 def room_for(n_features: int, n_before: int, n_now: int) -> int:
@@ -85,12 +85,23 @@ class Segment:
             start, size = place.start, 8 * place.nnz
         return self._bytes[start : start + size] if start + size <= len(self._bytes) else None
 
-    def problem(self, place: Place, expected: int, numbers: tuple[float, float, float]) -> str:
+    def are_whole(self, slots: IntArray, expected: IntArray, intercept: FloatArray) -> bool:
+        """Whether all these rows of a dense segment are right: `problem` in one go."""
+        size = 4 * self.info.n_features
+        if self.info.kind != DENSE or slots.max(initial=-1) >= len(self._rows):
+            return False
+        numbers = zip(slots.tolist(), expected.tolist(), intercept.tolist(), strict=True)
+        for slot, right, offset in numbers:
+            if checksum(self._bytes[size * slot : size * (slot + 1)], offset) != right:
+                return False
+        return bool(np.isfinite(self.dense_rows(slots)).all())
+
+    def problem(self, place: Place, expected: int, intercept: float) -> str:
         """What is wrong with a row, or ""."""
         content = self.content(place)
         if content is None:
             return "the file ends before it"
-        if checksum(content, *numbers) != expected:
+        if checksum(content, intercept) != expected:
             return "its checksum is wrong"
         if not np.isfinite(self._values(content)).all():
             return "it holds values that are not finite"

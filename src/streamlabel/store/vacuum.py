@@ -55,9 +55,7 @@ def _forget_history(change: Change, first: int) -> None:
 def _move_rows(writer: StoreWriter, change: Change, snapshot: Snapshot, files: dict[int, FileInfo]) -> None:
     """Copy the rows that are left, in their order, byte by byte and checked; then drop the old segments."""
     run = change.connection.execute
-    rows = run(
-        "SELECT id, segment, slot, start, nnz, checksum, intercept, slope, shift FROM classifier ORDER BY id"
-    ).fetchall()
+    rows = run("SELECT id, segment, slot, start, nnz, checksum, intercept FROM classifier ORDER BY id").fetchall()
     (used,) = run("SELECT coalesce(sum(used_rows), 0) FROM segment WHERE kind != ?", (PART,)).fetchone()
     if used == len(rows):
         return
@@ -65,9 +63,9 @@ def _move_rows(writer: StoreWriter, change: Change, snapshot: Snapshot, files: d
     segments = {number: Segment(snapshot.folder, files[number]) for number in old}
     writer.forget()
     run("UPDATE segment SET used_rows = n_rows, used_bytes = n_bytes WHERE kind != ?", (PART,))
-    for position, (number, segment_number, slot, start, nnz, expected, *numbers) in enumerate(rows):
+    for position, (number, segment_number, slot, start, nnz, expected, intercept) in enumerate(rows):
         segment, place = segments[segment_number], Place(segment_number, slot, start, nnz)
-        problem = segment.problem(place, expected, tuple(numbers))
+        problem = segment.problem(place, expected, intercept)
         content = segment.content(place)
         if problem or content is None:
             raise DataError(f"row {slot} of {segment.info.name}: {problem}; run doctor(repair=True) first")
