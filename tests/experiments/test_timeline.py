@@ -2,31 +2,188 @@
 
 from __future__ import annotations
 
+import copy
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
 
+from streamlabel import StreamingLabelClassifier
+from streamlabel.cli import main
 from streamlabel.exceptions import DataError
+from streamlabel.experiments import timeline
 from streamlabel.experiments.arrivals import corpus_sets
-from streamlabel.experiments.timeline import run_timeline
+from streamlabel.experiments.runner import record_file, write_results
+from streamlabel.experiments.timeline import EXPERIMENT, TimelineTask, keys, run_on
+from streamlabel.experiments.timeline_births import births, by_date
+from streamlabel.experiments.timeline_logistic import LogisticAlone
+from streamlabel.experiments.timeline_records import EVER, KEY, LOGISTIC, METHODS, OWN_RIDGE, WITH_PAST, age_edges
+
+YEAR = np.timedelta64(365, "D")
+TASK = TimelineTask("news corpus", 2020, 1, 0)
 
 
-def test_labels_are_learned_from_their_first_year_and_judged_later():
-    train, _ = corpus_sets(0, n_texts=1500)
-    records = run_timeline(train, ["2020-01-01"], years=1, least_yes=2, least_later=2)
+@pytest.fixture(scope="module")
+def data():
+    return by_date(corpus_sets(0, n_texts=900)[0])
+
+
+@pytest.fixture(scope="module")
+def records(data):
+    return list(run_on(TASK, data))
+
+
+def column(data, name: str) -> np.ndarray:
+    return data.Y[:, [data.label_names.index(name)]].toarray().ravel()
+
+
+def test_labels_are_learned_from_their_first_year_and_judged_later(data, records):
     assert records
-    first = {name: train.row_dates[train.Y[:, [j]].nonzero()[0]].min() for j, name in enumerate(train.label_names)}
+    assert (np.diff(data.dates) >= np.timedelta64(0)).all()
+    edges = age_edges(1)
     for record in records:
-        born = first[record.label]
-        assert np.datetime64("2020-01-01") <= born < np.datetime64("2021-01-01")
-        in_year = (train.row_dates >= born) & (train.row_dates < born + np.timedelta64(365, "D"))
-        assert record.n_rows == in_year.sum()
-        column = train.Y[:, [train.label_names.index(record.label)]].toarray().ravel()
-        assert record.n_yes == column[in_year].sum()
-        assert 0.0 <= record.average_precision_alone <= 100.0
+        answers = column(data, record.label)
+        born = data.dates[answers == 1].min()
+        assert str(born) == record.born >= "2020-01-01"
+        asked = (data.dates >= born) & (data.dates < born + YEAR)
+        assert (record.n_rows, record.n_yes) == (asked.sum(), answers[asked].sum())
+        begin = 1 if record.age == EVER else record.age
+        judged = data.dates >= born + begin * YEAR
+        if record.age not in (EVER, edges[-1]):
+            judged &= data.dates < born + edges[edges.index(record.age) + 1] * YEAR
+        assert (record.n_judged, record.n_judged_yes) == (judged.sum(), answers[judged].sum())
+
+
+def test_the_keys_are_known_before_and_labels_come_by_birth(data, records):
+    assert [tuple(getattr(record, name) for name in KEY) for record in records] == keys(TASK, data)
+    born = [record.born for record in records]
+    assert born == sorted(born)
+    known = [record.n_known for record in records if record.method == WITH_PAST and record.age == EVER]
+    assert known == list(range(len(data.past(2020)), len(data.past(2020)) + len(known)))
+
+
+@pytest.fixture(scope="module")
+def leaning_on_the_start(data):
+    return list(run_on(TASK, data, dictionary="fit"))
+
+
+@pytest.mark.parametrize("method", [WITH_PAST, OWN_RIDGE])
+def test_each_label_by_itself_gives_the_same_where_it_may_lean_on_the_start_only(data, leaning_on_the_start, method):
+    """What the growing model says of a label is what a copy of the model of the start learns for that label alone."""
+    n_rows, past = data.before(2020), data.past(2020)
+    model = StreamingLabelClassifier().fit(data.X[:n_rows], data.Y[:n_rows][:, past])
+    if method == OWN_RIDGE:
+        model.set_params(lam=None, metric=None)
+    found = [r for r in leaning_on_the_start if r.method == method and r.age == EVER]
+    assert found
+    for record in found:
+        answers = column(data, record.label)
+        born = data.dates[answers == 1].min()
+        asked = (data.dates >= born) & (data.dates < born + YEAR)
+        later = data.dates >= born + YEAR
+        grown = copy.copy(model).add_labels(data.X[asked], answers[asked], ["new"])
+        scores = grown.decision_function(data.X[later])[:, -1]
+        assert record.auc == pytest.approx(100 * roc_auc_score(answers[later], scores), abs=1e-6)
+        expected = 100 * average_precision_score(answers[later], scores)
+        assert record.average_precision == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_logistic_regression_is_scikit_learns(data, records):
+    C = LogisticAlone.chosen(data, 2020, 1, 0).C
+    record = next(r for r in records if r.method == LOGISTIC and r.age == EVER)
+    answers = column(data, record.label)
+    born = data.dates[answers == 1].min()
+    asked, later = (data.dates >= born) & (data.dates < born + YEAR), data.dates >= born + YEAR
+    model = LogisticRegression(C=C, solver="liblinear", max_iter=1000).fit(data.X[asked], answers[asked])
+    expected = roc_auc_score(answers[later], model.decision_function(data.X[later]))
+    assert record.auc == pytest.approx(100 * expected, abs=1e-6)
+
+
+def test_its_strength_is_chosen_before_the_start(data):
+    """Whatever happens from the start on, the choice is the same."""
+    n_rows = data.before(2020)
+    scrambled = np.random.default_rng(0).permutation(np.arange(n_rows, len(data.dates)))
+    order = np.concatenate((np.arange(n_rows), scrambled))
+    other = replace(data, Y=data.Y[order], columns=data.Y[order].tocsc())
+    assert LogisticAlone.chosen(data, 2020, 1, 0) == LogisticAlone.chosen(other, 2020, 1, 0)
+    assert LogisticAlone.chosen(data, 1950, 1, 0).C == 1.0  # nothing to choose by
+
+
+def test_old_scores_are_compared_bit_by_bit(data, records, monkeypatch):
+    assert all(record.unchanged for record in records)
+    assert len({record.old_scores for record in records}) == 1
+    honest = StreamingLabelClassifier.decision_function
+    calls = []
+
+    def touched(self, X):
+        calls.append(1)
+        scores = honest(self, X)
+        if len(calls) == 4:  # after the third arrival
+            scores[0, 0] = np.nextafter(scores[0, 0], 1.0)
+        return scores
+
+    monkeypatch.setattr(StreamingLabelClassifier, "decision_function", touched)
+    found = [r for r in run_on(TASK, data) if r.method == WITH_PAST and r.age == EVER]
+    assert [record.unchanged for record in found[:5]] == [True, True, False, False, True]
+
+
+def test_a_run_goes_on_to_the_same_records(data, records, monkeypatch):
+    done = keys(TASK, data)[:-4]
+    assert list(run_on(TASK, data, done)) == records[-4:]
+    monkeypatch.setattr(timeline, "_CHUNK", 3)
+    assert list(run_on(TASK, data)) == records
+    assert list(run_on(TASK, data, keys(TASK, data))) == []
+
+
+def test_longer_annotation_and_later_starts(data):
+    assert {b.label for b in births(data, 2021, 1)} < {b.label for b in births(data, 2020, 1)}
+    one, two = ({b.label: b.stop - b.start for b in births(data, 2020, years)} for years in (1, 2))
+    assert all(two[label] > one[label] for label in one.keys() & two.keys())
+    with pytest.raises(DataError, match="choose a later start"):
+        list(run_on(replace(TASK, start=1900), data))
 
 
 def test_rows_need_dates():
     train, _ = corpus_sets(0, n_texts=200)
-    undated = type(train)(train.X, train.Y, train.label_names)
     with pytest.raises(DataError, match="no dates"):
-        run_timeline(undated, ["2020-01-01"])
+        by_date(type(train)(train.X, train.Y, train.label_names))
+
+
+def test_the_page(records, tmp_path):
+    file = record_file(EXPERIMENT, tmp_path)
+    for record in records:
+        file.append(record)
+    outcome = write_results(EXPERIMENT, file, tmp_path, "test")
+    (found,) = outcome.data["runs"]
+    ever = [r for r in records if r.age == EVER]
+    n_labels = len(ever) // len(METHODS)
+    assert found["n_arrivals"] == found["n_unchanged"] == n_labels
+    for method in METHODS:
+        expected = np.mean([r.auc for r in ever if r.method == method])
+        assert found["ages"][0]["auc"][method] == pytest.approx(expected)
+    assert records[0].old_scores in outcome.text
+    assert f"{n_labels} of {n_labels} arrivals" in outcome.text
+    assert EXPERIMENT.page([]).sentence == "Nothing was run."
+    assert len(EXPERIMENT.page(records).comparisons) == 4
+    json.dumps(outcome.data, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--years", "0"], 2, "number of years"),
+        (["--start", "85"], 2, "not a year"),
+        (["--dataset", "nonsense"], 3, "nonsense"),
+        (["--dataset", "eurlex57k"], 3, "eurlex57k"),
+    ],
+)
+def test_mistakes_are_one_message(monkeypatch, tmp_path, arguments, code, says):
+    monkeypatch.delenv("STREAMLABEL_DATA", raising=False)
+    monkeypatch.setenv("STREAMLABEL_CACHE", str(tmp_path / "cache"))
+    result = CliRunner().invoke(main, ["reproduce", "timeline", "--out", str(tmp_path / "out"), *arguments])
+    assert result.exit_code == code
+    assert says in result.output

@@ -34,8 +34,24 @@ EXPERIMENTS = {
         "streamlabel.experiments.budget_experiment:EXPERIMENT",
         "Accuracy of new labels against the number of annotated rows.",
     ),
+    "figure1": Registered(
+        "streamlabel.experiments.figure1_page:EXPERIMENT",
+        "Accuracy over all labels against the share of them at the start.",
+    ),
+    "figure2": Registered(
+        "streamlabel.experiments.figure2_page:EXPERIMENT",
+        "Running time of 100 new labels against the number of past ones.",
+    ),
     "table2": Registered(
         "streamlabel.experiments.table2_page:EXPERIMENT",
         "New labels in batches, every method, beside the paper's Table 2.",
+    ),
+    "table3": Registered(
+        "streamlabel.experiments.table3:EXPERIMENT",
+        "The labels that named labels are made of, beside the paper's Table 3.",
+    ),
+    "timeline": Registered(
+        "streamlabel.experiments.timeline:EXPERIMENT",
+        "Labels in the order of the calendar: learned from their first years, judged on what follows.",
     ),
 }

@@ -1,102 +1,212 @@
-"""Labels in the order of the calendar: learned from their first year, judged on what follows."""
+"""``streamlabel reproduce timeline``: labels in the order of the calendar, into one model that grows."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from streamlabel.data.label_stream import first_occurrence
 from streamlabel.exceptions import DataError
+from streamlabel.experiments import timeline_page
+from streamlabel.experiments.experiment import Experiment, Option, Setting
+from streamlabel.experiments.records import Key
+from streamlabel.experiments.sets import NEWS_CORPUS
+from streamlabel.experiments.timeline_births import Birth, DatedRows, births, load_by_date
+from streamlabel.experiments.timeline_logistic import LogisticAlone
+from streamlabel.experiments.timeline_records import KEY, LOGISTIC, METHODS, OWN_RIDGE, WITH_PAST, BirthRecord, named
 from streamlabel.metrics.auc import label_auc, label_average_precision
 from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import Dataset
+from streamlabel.results import CSR, FloatArray
 
-__all__ = ["BirthRecord", "run_timeline"]
+__all__ = ["EXPERIMENT", "TimelineTask", "keys", "run", "run_on", "tasks"]
 
-_YEAR = np.timedelta64(365, "D")
+STARTS: Mapping[str, tuple[int, ...]] = {NEWS_CORPUS: (2020,)}
+USUAL_STARTS = (1985, 1995)
+_CHUNK = 32  # arrivals between two evaluations
+_FIXED = 100  # rows by which scores are compared, bit by bit
 
 
 @dataclass(frozen=True)
-class BirthRecord:
-    """A label born after ``cut``: the answers of its first year, and how both learners rank what follows, in %."""
+class TimelineTask:
+    """One start of one set: all labels that are born from that year on, in one stream."""
 
-    cut: str
-    label: str
-    n_rows: int
-    n_yes: int
-    n_later_yes: int
-    share: float
-    anchored: bool
-    auc: float
-    auc_alone: float
-    average_precision: float
-    average_precision_alone: float
+    dataset: str
+    start: int
+    years: int
+    seed: int
 
 
-def run_timeline(
-    data: Dataset,
-    cuts: Sequence[str],
-    *,
-    years: int = 2,
-    least_yes: int = 2,
-    least_later: int = 5,
-    on_record: Callable[[BirthRecord], None] = lambda record: None,
-) -> list[BirthRecord]:
-    """For every cut: fit the labels known before it on the rows before it, then let those born soon after arrive.
+def tasks(setting: Setting) -> list[TimelineTask]:
+    years = setting.options.get("years", 1)
+    return [
+        TimelineTask(name, start, years, seed)
+        for name in setting.datasets
+        for start in setting.options.get("start") or STARTS.get(name, USUAL_STARTS)
+        for seed in setting.seeds
+    ]
 
-    A new label is annotated on all rows of the 365 days from its first occurrence and judged on all rows after these.
-    Labels with fewer than ``least_yes`` positives there, or ``least_later`` afterwards, are left out.
+
+def keys(task: TimelineTask, data: DatedRows | None = None) -> list[Key]:
+    data = load_by_date(task.dataset) if data is None else data
+    return [key for birth in births(data, task.start, task.years) for key in _keys_of(task, data, birth)]
+
+
+def _keys_of(task: TimelineTask, data: DatedRows, birth: Birth) -> list[Key]:
+    name = data.label_names[birth.label]
+    return [
+        (task.dataset, task.start, task.years, name, method, age, task.seed)
+        for method in METHODS
+        for age in birth.judged
+    ]
+
+
+def run(task: TimelineTask, done: Collection[Key] = ()) -> Iterator[BirthRecord]:
+    return run_on(task, load_by_date(task.dataset), done)
+
+
+def run_on(
+    task: TimelineTask, data: DatedRows, done: Collection[Key] = (), dictionary: str = "all"
+) -> Iterator[BirthRecord]:
+    """Fit the labels known at the start on the rows before it; then the others arrive, each when it is born.
+
+    A label is annotated on all rows of its first years and judged on all rows after these. With the dictionary "fit"
+    it may lean on labels of the start only.
     """
-    if data.row_dates is None:
-        raise DataError("the rows have no dates; a timeline needs them", source=data.source)
-    order = np.argsort(data.row_dates, kind="stable")
-    X, Y, dates = data.X[order].astype(np.float64), data.Y[order], data.row_dates[order]
-    born = first_occurrence(Y, dates)
-    columns = Y.tocsc()
-    records: list[BirthRecord] = []
-    for cut in cuts:
-        day = np.datetime64(cut, "D")
-        n_before = int(np.searchsorted(dates, day))
-        counts = np.asarray(Y[:n_before].sum(axis=0)).ravel()
-        past = np.flatnonzero(counts >= 3)
-        helped = StreamingLabelClassifier().fit(X[:n_before], Y[:n_before][:, past])
-        alone = copy.copy(helped).set_params(lam=None, metric=None)
-        for label in np.flatnonzero((born >= day) & (born < day + years * _YEAR)):
-            start, end = np.searchsorted(dates, [born[label], born[label] + _YEAR])
-            answers = columns[:, [label]].toarray()
-            n_yes, n_later = int(answers[start:end].sum()), int(answers[end:].sum())
-            if n_yes < least_yes or n_later < least_later or n_yes == end - start:
-                continue
-            record = _judge(cut, data.label_names[label], X, answers, slice(start, end), helped, alone, n_later)
-            on_record(record)
-            records.append(record)
-    return records
+    arriving = births(data, task.start, task.years)
+    if all(key in done for birth in arriving for key in _keys_of(task, data, birth)):
+        return
+    stream = _Stream(task, data, dictionary)
+    for begin in range(0, len(arriving), _CHUNK):
+        for record in stream.arrive(arriving[begin : begin + _CHUNK]):
+            if tuple(getattr(record, name) for name in KEY) not in done:
+                yield record
 
 
-def _judge(
-    cut: str,
-    name: str,
-    X: sparse.csr_array,
-    answers: np.ndarray,
-    year: slice,
-    helped: StreamingLabelClassifier,
-    alone: StreamingLabelClassifier,
-    n_later: int,
-) -> BirthRecord:
-    """Learn one label with copies of both models, so that no label of the experiment leans on another."""
-    found = []
-    for model in (helped, alone):
-        grown = copy.copy(model).add_labels(X[year], answers[year], [f"{name} (new)"])
-        scores = grown.decision_function(X[year.stop :])[:, -1:]
-        truth = answers[year.stop :]
-        found.append((100.0 * label_auc(truth, scores)[0], 100.0 * label_average_precision(truth, scores)[0], grown))
-    (auc, precision, grown), (auc_alone, precision_alone, _) = found
-    report = grown.reports_[-1]
+class _Stream:
+    """Two models that grow, one that may use the past and one that may not, and a classifier a label beside them."""
+
+    def __init__(self, task: TimelineTask, data: DatedRows, dictionary: str) -> None:
+        self._task, self._data = task, data
+        n_rows, past = data.before(task.start), data.past(task.start)
+        if not past.size:
+            raise DataError(f"no label of {task.dataset} has three rows before {task.start}; choose a later start")
+        names = [data.label_names[label] for label in past]
+        model = StreamingLabelClassifier(dictionary=dictionary, random_state=task.seed)
+        self._helped = model.fit(data.X[:n_rows], data.Y[:n_rows][:, past], names)
+        self._alone = copy.copy(model).set_params(lam=None, metric=None)
+        self._logistic = LogisticAlone.chosen(data, task.start, task.years, task.seed)
+        self._fixed = data.X[np.linspace(0, len(data.dates) - 1, _FIXED).astype(np.intp)]
+        self._n_start = self._n_known = len(past)
+        self._start_print = self._print = _fingerprint(self._helped.decision_function(self._fixed))
+
+    def arrive(self, chunk: Sequence[Birth]) -> Iterator[BirthRecord]:
+        """Let these labels arrive one after another, then judge them."""
+        lines, facts = [], []
+        for birth in chunk:
+            rows = slice(birth.start, birth.stop)
+            X, answers = self._data.X[rows], self._data.columns[:, [birth.label]].toarray().ravel()[rows]
+            name = [self._data.label_names[birth.label]]
+            self._helped.add_labels(X, answers, name)
+            self._alone.add_labels(X, answers, name)
+            lines.append(self._logistic.learn(X, answers))
+            facts.append(self._facts(birth, int(answers.sum())))
+        first = min(birth.stop for birth in chunk)
+        later = self._data.X[first:]
+        scores = {
+            WITH_PAST: _newest_scores(self._helped, later, len(chunk)),
+            OWN_RIDGE: _newest_scores(self._alone, later, len(chunk)),
+            LOGISTIC: np.asarray(later @ np.column_stack([line for line, _ in lines])),
+        }
+        for column, (birth, fact) in enumerate(zip(chunk, facts, strict=True)):
+            truth = self._data.columns[:, [birth.label]].toarray()
+            for key in _keys_of(self._task, self._data, birth):
+                method, part = key[4], birth.judged[key[5]]
+                judged = slice(part.start - first, part.stop - first)
+                yield _record(key, fact, truth[part], scores[method][judged, column : column + 1])
+
+    def _facts(self, birth: Birth, n_yes: int) -> dict[str, Any]:
+        """What the records of the label that has just arrived have in common; compares all older scores bit by bit."""
+        scores = self._helped.decision_function(self._fixed)
+        old, known = _fingerprint(scores[:, : self._n_start]), _fingerprint(scores[:, : self._n_known])
+        unchanged = old == self._start_print and known == self._print
+        facts = {
+            "born": str(birth.day),
+            "n_known": self._n_known,
+            "n_rows": birth.stop - birth.start,
+            "n_yes": n_yes,
+            "past_used": bool(self._helped.reports_[-1].share or self._helped.reports_[-1].anchored),
+            "old_scores": old,
+            "unchanged": unchanged,
+        }
+        self._n_known, self._print = scores.shape[1], _fingerprint(scores)
+        return facts
+
+
+def _record(key: Key, facts: dict[str, Any], truth: FloatArray, scores: FloatArray) -> BirthRecord:
+    facts = {**facts, "past_used": facts["past_used"] and key[4] == WITH_PAST}
     return BirthRecord(
-        cut, name, year.stop - year.start, report.n_yes, n_later, report.share, report.anchored,
-        float(auc), float(auc_alone), float(precision), float(precision_alone),
-    )  # fmt: skip
+        **named(key),
+        **facts,
+        n_judged=len(truth),
+        n_judged_yes=int(truth.sum()),
+        auc=100.0 * float(label_auc(truth, scores)[0]),
+        average_precision=100.0 * float(label_average_precision(truth, scores)[0]),
+    )
+
+
+def _newest_scores(model: StreamingLabelClassifier, X: CSR, n_labels: int) -> FloatArray:
+    return np.asarray(X @ model.coef_[-n_labels:].T) + model.intercept_[-n_labels:]
+
+
+def _fingerprint(scores: FloatArray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(scores).tobytes()).hexdigest()
+
+
+def _read_years(text: str) -> int:
+    if not (text.isdecimal() and 1 <= len(text) < 4 and int(text) >= 1):
+        raise ValueError(f"{text!r} is not a number of years, 1 or more")
+    return int(text)
+
+
+def _read_starts(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if not (word.isdecimal() and len(word) == 4):
+            raise ValueError(f"{word!r} is not a year")
+    return tuple(dict.fromkeys(int(word) for word in words))
+
+
+EXPERIMENT = Experiment(
+    name="timeline",
+    title="Labels in the order of the calendar",
+    explanation=(
+        "Labels arrive at their first row, are annotated for a time, and are judged on the rows that follow.\n\n"
+        "The labels known at the start are fitted on the rows before it; all later ones arrive one after another, in "
+        "the order of their births, into one model that grows. The scores of all older labels are compared bit by bit "
+        "after every arrival. Seeds change nothing but the trials by which the model decides how far to trust the past."
+    ),
+    record=BirthRecord,
+    key=KEY,
+    datasets=("eurlex57k",),
+    quick_datasets=(NEWS_CORPUS,),
+    tasks=tasks,
+    keys=keys,
+    run=run,
+    page=timeline_page.page,
+    pictures=timeline_page.pictures,
+    seeds=1,
+    quick_seeds=1,
+    options=(
+        Option("years", "For how long a label is annotated. [default: 1]", metavar="N", parse=_read_years),
+        Option(
+            "start",
+            "The years from which on labels arrive, each a run of its own. [default: 1985,1995]",
+            metavar="YEAR,YEAR",
+            parse=_read_starts,
+        ),
+    ),
+)

@@ -1,0 +1,199 @@
+"""``streamlabel reproduce table3``: the labels that named labels are made of, and how firm that is."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from streamlabel.exceptions import NotFoundError
+from streamlabel.experiments import table3_page
+from streamlabel.experiments.experiment import Experiment, Option, Setting
+from streamlabel.experiments.records import Key
+from streamlabel.experiments.sets import NEWS_CORPUS, load_set
+from streamlabel.experiments.table3_records import ALL, CENTRED, HALF_LABELS, HALF_ROWS, KEY, SIGNED, NeighbourRecord
+from streamlabel.models.calibration import LAM
+from streamlabel.results import CSR, Dataset, FloatArray, IntArray
+from streamlabel.stats.labels import centred_cross, signed_label_gram
+from streamlabel.structure.represent import lasso_path
+
+__all__ = ["EXPERIMENT", "NeighbourTask", "find_label", "keys", "run", "run_on", "shown_names", "tasks"]
+
+LAMS = (LAM / 10.0, LAM / 3.0, LAM, 10.0 * LAM / 3.0)
+N_NEIGHBOURS = 5
+LABELS = {
+    "bibtex": ("epitope", "fornepomuk", "concept"),
+    NEWS_CORPUS: ("avian influenza", "telemedicine", "microplastics"),
+}
+Code: TypeAlias = list[tuple[int, float]]  # (label, weight), largest weight first
+
+
+@dataclass(frozen=True)
+class NeighbourTask:
+    """Some labels of one set, with all draws: a lasso takes milliseconds."""
+
+    dataset: str
+    labels: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+
+def tasks(setting: Setting) -> list[NeighbourTask]:
+    found = []
+    for dataset in setting.datasets:
+        train, _ = load_set(dataset)
+        names = shown_names(train.label_names)
+        wanted = setting.options.get("label", ()) or LABELS.get(dataset) or _usual_labels(train)
+        labels = tuple(dict.fromkeys(names[find_label(names, name, dataset)] for name in wanted))
+        found.append(NeighbourTask(dataset, labels, setting.seeds))
+    return found
+
+
+def keys(task: NeighbourTask) -> list[Key]:
+    ways = [(ALL, CENTRED, 0), (ALL, SIGNED, 0)]
+    ways += [(view, CENTRED, seed) for seed in task.seeds for view in (HALF_LABELS, HALF_ROWS)]
+    return [
+        (task.dataset, label, view, coding, lam, seed, rank)
+        for label in task.labels
+        for view, coding, seed in ways
+        for lam in LAMS
+        for rank in range(1, N_NEIGHBOURS + 1)
+    ]
+
+
+def run(task: NeighbourTask, done: Collection[Key] = ()) -> Iterator[NeighbourRecord]:
+    return run_on(task, load_set(task.dataset)[0], done)
+
+
+def run_on(task: NeighbourTask, train: Dataset, done: Collection[Key] = ()) -> Iterator[NeighbourRecord]:
+    """The label arrives after the others (or after half of them, or with half of the rows), at four penalties."""
+    names = shown_names(train.label_names)
+    missing = {key[:-1]: None for key in keys(task) if key not in done}  # without the rank, in order
+    references: dict[tuple[str, float], Code] = {}
+    for dataset, label, view, coding, lam, seed in missing:
+        number = names.index(label)
+        if (label, lam) not in references:
+            references[label, lam] = _code(train.Y, number, _others(train, number), lam, CENTRED)
+        rows, others = _draw(train, number, view, seed)
+        code = _code(train.Y if rows is None else train.Y[rows], number, others, lam, coding)
+        for rank in range(1, N_NEIGHBOURS + 1):
+            if (dataset, label, view, coding, lam, seed, rank) not in done:
+                reference, weight = _at(references[label, lam], rank)
+                neighbour, own_weight = _at(code, rank)
+                yield NeighbourRecord(
+                    dataset=dataset,
+                    label=label,
+                    view=view,
+                    coding=coding,
+                    lam=lam,
+                    seed=seed,
+                    rank=rank,
+                    neighbour=names[neighbour] if neighbour >= 0 else "",
+                    weight=own_weight,
+                    code_size=len(code),
+                    n_yes=int(train.Y[:, [number]].sum()),
+                    available=bool(reference in others),
+                    kept=any(other == reference and value * weight > 0.0 for other, value in code),
+                )
+
+
+def find_label(names: Sequence[str], wanted: str, dataset: str) -> int:
+    """The column of the label called so, upper and lower case apart if need be.
+
+    Raises
+    ------
+    NotFoundError : with the closest names
+    """
+    for form in (str, str.casefold):
+        for number, name in enumerate(names):
+            if form(name) == form(wanted):
+                return number
+    close = difflib.get_close_matches(wanted, names, n=5, cutoff=0.5)
+    hint = (
+        f"did you mean {', '.join(close)}?" if close else f"it has {len(names)} labels, such as {', '.join(names[:5])}"
+    )
+    raise NotFoundError(f"no label of {dataset} is called {wanted!r}; {hint}")
+
+
+def shown_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names without a beginning that all of them share, such as ``TAG_``."""
+    first, last = min(names), max(names)
+    cut = first.find("_") + 1
+    shared = 0 < cut < min(map(len, names)) and first[:cut] == last[:cut]
+    return tuple(name[cut:] if shared else name for name in names)
+
+
+def _usual_labels(train: Dataset) -> tuple[str, ...]:
+    """Three labels for a set without labels of its own to show: of middle frequency."""
+    order = np.argsort(np.asarray(train.Y.sum(axis=0)).ravel(), kind="stable")
+    middle = len(order) // 2
+    names = shown_names(train.label_names)
+    return tuple(names[j] for j in order[max(0, middle - 1) : middle + 2])
+
+
+def _others(train: Dataset, label: int) -> IntArray:
+    return np.delete(np.arange(train.n_labels), label)
+
+
+def _draw(train: Dataset, label: int, view: str, seed: int) -> tuple[IntArray | None, IntArray]:
+    """The rows (None: all) and the past labels of one draw."""
+    others = _others(train, label)
+    rng = np.random.default_rng((seed, label))
+    if view == HALF_LABELS:
+        return None, np.sort(rng.permutation(others)[: len(others) // 2])
+    if view == HALF_ROWS:
+        return np.sort(rng.permutation(train.n_rows)[: train.n_rows // 2]), others
+    return None, others
+
+
+def _code(Y: CSR, label: int, others: IntArray, lam: float, coding: str) -> Code:
+    """The lasso of step 1; ``lam`` is a share of the rows in 0/1 coding, which is a quarter of that in -1/+1."""
+    columns: CSR = Y[:, np.append(others, label)]
+    gram: FloatArray = centred_cross(columns, columns) if coding == CENTRED else signed_label_gram(columns)
+    penalty = lam * Y.shape[0] * (1.0 if coding == CENTRED else 4.0)
+    found = lasso_path(gram[:-1, :-1], gram[:-1, -1], [penalty], energy=float(gram[-1, -1])).codes
+    order = np.argsort(-np.abs(found.data), kind="stable")
+    return [(int(others[found.indices[i]]), float(found.data[i])) for i in order]
+
+
+def _at(code: Code, rank: int) -> tuple[int, float]:
+    return code[rank - 1] if rank <= len(code) else (-1, 0.0)
+
+
+def _read_labels(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(";"))
+    if not all(names):
+        raise ValueError(f"{text!r} has an empty name; write names apart by ';'")
+    return names
+
+
+EXPERIMENT = Experiment(
+    name="table3",
+    title="What labels are made of",
+    explanation=(
+        "The neighbours of named labels: the labels with the largest weights in their codes, signed.\n\n"
+        "Each label arrives after all others, and, for stability, after a random half of them or with a random half of "
+        "the rows; at four penalties. Beside it the paper's Table 3."
+    ),
+    record=NeighbourRecord,
+    key=KEY,
+    datasets=("bibtex",),
+    quick_datasets=("bibtex",),
+    tasks=tasks,
+    keys=keys,
+    run=run,
+    page=table3_page.page,
+    pictures=table3_page.pictures,
+    seeds=20,
+    quick_seeds=5,
+    options=(
+        Option(
+            "label",
+            "Labels to show, apart by ';'. [default: epitope;fornepomuk;concept on Bibtex]",
+            metavar="NAME;NAME",
+            parse=_read_labels,
+        ),
+    ),
+)

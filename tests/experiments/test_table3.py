@@ -1,0 +1,162 @@
+"""Neighbours: those of the estimator, found by name, and how often they are kept counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import sparse
+
+from streamlabel import StreamingLabelClassifier
+from streamlabel.cli import main
+from streamlabel.exceptions import NotFoundError
+from streamlabel.experiments.runner import record_file, write_results
+from streamlabel.experiments.table3 import (
+    EXPERIMENT,
+    LAMS,
+    NeighbourTask,
+    find_label,
+    keys,
+    run_on,
+    shown_names,
+)
+from streamlabel.experiments.table3_page import PAPER
+from streamlabel.experiments.table3_records import ALL, CENTRED, HALF_LABELS, HALF_ROWS, KEY, SIGNED
+from streamlabel.models.calibration import LAM
+from streamlabel.results import Dataset
+
+TASK = NeighbourTask("toy", ("made", "lonely"), (0, 1, 2, 3))
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    """*made* is mostly *first* or *second* and never *third*; *lonely* is noise."""
+    rng = np.random.default_rng(0)
+    Y = (rng.random((600, 8)) < 0.3).astype(np.int8)
+    made = (Y[:, 0] | Y[:, 1]) & (1 - Y[:, 2])
+    lonely = (rng.random(600) < 0.05).astype(np.int8)
+    names = ("first", "second", "third", *(f"other{j}" for j in range(5)), "made", "lonely")
+    X = sparse.csr_array(rng.normal(size=(600, 4)))
+    labels = sparse.csr_array(np.column_stack((Y, made, lonely)).astype(np.int8))
+    return Dataset(X, labels, tuple(f"TAG_{name}" for name in names))
+
+
+@pytest.fixture(scope="module")
+def records(data):
+    return list(run_on(TASK, data))
+
+
+def test_the_keys_are_known_before(records):
+    assert [tuple(getattr(record, name) for name in KEY) for record in records] == keys(TASK)
+
+
+@pytest.mark.parametrize(("coding", "intercept"), [(CENTRED, True), (SIGNED, False)])
+@pytest.mark.parametrize("lam", LAMS)
+def test_they_are_the_neighbours_that_the_estimator_shows(data, records, coding, intercept, lam):
+    others = np.arange(data.n_labels) != 8
+    model = StreamingLabelClassifier(lam=lam if intercept else 4 * lam, metric=None, beta=1.0, fit_intercept=intercept)
+    names = [name.removeprefix("TAG_") for name in data.label_names]
+    model.fit(data.X, data.Y[:, others], [name for name in names if name != "made"])
+    model.add_labels(data.X, data.Y[:, [8]], ["made"])
+    found = [
+        (r.neighbour, r.weight)
+        for r in records
+        if (r.label, r.view, r.coding, r.lam) == ("made", ALL, coding, lam) and r.neighbour
+    ]
+    expected = model.neighbours("made", k=5)
+    assert [name for name, _ in found] == [name for name, _ in expected]
+    np.testing.assert_allclose([weight for _, weight in found], [weight for _, weight in expected], rtol=1e-4)
+
+
+def test_the_makers_are_found_with_their_signs(records):
+    code = [r for r in records if (r.label, r.view, r.coding, r.lam) == ("made", ALL, CENTRED, LAM)]
+    assert {r.neighbour: np.sign(r.weight) for r in code[:3]} == {"first": 1.0, "second": 1.0, "third": -1.0}
+    assert all(r.available and r.kept for r in code[:3])
+    lonely = [r for r in records if (r.label, r.view, r.lam) == ("lonely", ALL, LAMS[-1])]
+    assert {(r.neighbour, r.weight, r.code_size) for r in lonely if r.coding == CENTRED} == {("", 0.0, 0)}
+
+
+def test_with_half_of_the_labels_a_neighbour_can_only_be_kept_where_it_is_past(records):
+    drawn = [r for r in records if (r.label, r.view, r.lam) == ("made", HALF_LABELS, LAM) and r.rank <= 3]
+    assert any(not r.available for r in drawn)
+    assert all(r.kept == r.available for r in drawn)
+    rows = [r for r in records if (r.label, r.view, r.lam) == ("made", HALF_ROWS, LAM) and r.rank <= 3]
+    assert all(r.kept and r.available for r in rows)
+
+
+def test_what_is_finished_is_not_run_again(data, records):
+    done = keys(TASK)[:-3]
+    assert list(run_on(TASK, data, done)) == records[-3:]
+
+
+def test_the_page_counts_draws(data, records, tmp_path):
+    file = record_file(EXPERIMENT, tmp_path)
+    for record in records:
+        file.append(record)
+    outcome = write_results(EXPERIMENT, file, tmp_path, "test")
+    made = next(label for label in outcome.data["labels"] if label["label"] == "made")
+    assert [n["name"] for n in made["neighbours"]][:3] == [r.neighbour for r in file.sorted_records if _top(r)][:3]
+    assert made["neighbours"][0][HALF_ROWS] == [4, 4]
+    assert "4 of 4" in outcome.text
+    assert EXPERIMENT.page([]).sentence == "Nothing was run."
+
+
+def _top(record) -> bool:
+    return (record.label, record.view, record.coding, record.lam) == ("made", ALL, CENTRED, LAM)
+
+
+def test_names_are_found_or_the_closest_are_named():
+    names = ("epitope", "Concept", "concept", "fornepomuk")
+    assert find_label(names, "concept", "x") == 2
+    assert find_label(names, "EPITOPE", "x") == 0
+    with pytest.raises(NotFoundError, match="no label of x is called 'epitop'; did you mean epitope"):
+        find_label(names, "epitop", "x")
+    with pytest.raises(NotFoundError, match="it has 4 labels, such as epitope"):
+        find_label(names, "zzz", "x")
+
+
+def test_a_beginning_that_all_names_share_is_left_out():
+    assert shown_names(("TAG_a", "TAG_b")) == ("a", "b")
+    assert shown_names(("TAG_a", "b")) == ("TAG_a", "b")
+    assert shown_names(("TAG_", "TAG_b")) == ("TAG_", "TAG_b")
+    assert shown_names(("tag", "tar")) == ("tag", "tar")
+
+
+@pytest.fixture
+def no_data(monkeypatch, tmp_path):
+    monkeypatch.delenv("STREAMLABEL_DATA", raising=False)
+    monkeypatch.setenv("STREAMLABEL_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    ("label", "code", "says"),
+    [("telemedicin", 3, "did you mean telemedicine"), ("a;;b", 2, "empty name"), ("health", 0, "health")],
+)
+def test_the_command_without_data(no_data, tmp_path, label, code, says):
+    arguments = [
+        "reproduce",
+        "table3",
+        "--quick",
+        "--seeds",
+        "1",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path),
+        "--label",
+        label,
+    ]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == code
+    assert says in result.output
+
+
+def test_the_three_labels_of_the_paper(data_root, monkeypatch, tmp_path):
+    monkeypatch.setenv("STREAMLABEL_DATA", str(data_root))
+    arguments = ["reproduce", "table3", "--dataset", "bibtex", "--seeds", "2", "--jobs", "1", "--out", str(tmp_path)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    for label, neighbours in PAPER["bibtex"].items():
+        assert label in result.output
+        assert ", ".join(neighbours) in result.output
+    assert "nepomuk" in result.output
