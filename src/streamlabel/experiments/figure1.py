@@ -1,0 +1,155 @@
+"""Accuracy over all labels against the share of them that was there at the start; the others came one by one.
+
+Figure 1 of the paper. All training rows are annotated. A label that comes later may lean on those that came before it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamlabel.data.label_stream import random_stream
+from streamlabel.exceptions import DataError
+from streamlabel.experiments.experiment import Setting
+from streamlabel.experiments.methods import METHODS, OWN, PEERS, SLL, Parameters, installed
+from streamlabel.experiments.records import Key
+from streamlabel.experiments.sets import load_set
+from streamlabel.experiments.tuning import Rows, all_columns, as_text, choose, learn_batch, learnable, narrowed
+from streamlabel.metrics.summary import evaluate
+from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.results import CSR, FloatArray, IntArray
+
+__all__ = ["CURVES", "KEY", "SHARES", "Figure1Record", "Figure1Task", "keys", "run", "tasks"]
+
+KEY = ("dataset", "method", "share", "seed", "tuned")
+SHARES = tuple(range(10, 101, 10))  # percent of the labels
+CURVES: dict[str, dict[str, Any]] = {SLL: {}, "SLL paper": {"metric": None, "start": "alternating"}}
+_LONGEST_FIRST = ("SLEEC", "SLL", "SLL paper", "BR squared hinge", "SLL logistic", "BR logistic")
+
+
+@dataclass(frozen=True)
+class Figure1Record:
+    """One method with one order of the labels, judged on the test rows over all labels, in percent.
+
+    share : percent of the labels that were there at the start; at 100 nothing arrives, and every method is run
+    tuned : whether the hyper-parameters were chosen on held-out training rows; else the first of the grid were taken
+    n_labels, n_learned : all labels, and those that had a yes and a no in training
+    """
+
+    dataset: str
+    method: str
+    share: int
+    seed: int
+    tuned: bool
+    n_labels: int
+    n_learned: int
+    p1: float
+    p3: float
+    p5: float
+    auc: float
+    parameters: str
+    seconds: float
+    cpu_seconds: float
+
+
+@dataclass(frozen=True)
+class Figure1Task:
+    """One method on one set: its hyper-parameters are chosen once."""
+
+    dataset: str
+    method: str
+    shares: tuple[int, ...]
+    seeds: tuple[int, ...]
+    tuned: bool
+
+
+def tasks(setting: Setting) -> list[Figure1Task]:
+    asked: tuple[str, ...] | None = setting.options.get("methods")
+    names = installed(asked or (*_LONGEST_FIRST, *(name for name in (*OWN, *PEERS) if name not in _LONGEST_FIRST)))
+    shares = (20, 60, 100) if setting.quick else SHARES
+    found = []
+    for dataset in setting.datasets:
+        train, _ = load_set(dataset)
+        if train.n_labels < 10:
+            raise DataError(f"{dataset} has {train.n_labels} labels; a tenth of them must be one at least")
+        for name in names:
+            method = METHODS[name]
+            if asked or method.cells(train.n_rows, 0, train.n_labels) <= method.most_cells:
+                own = shares if name in CURVES else (100,)
+                found.append(Figure1Task(dataset, name, own, setting.seeds, not setting.quick))
+    return found
+
+
+def keys(task: Figure1Task) -> list[Key]:
+    """With all labels at the start their order does not matter: one run, unless the method draws at random."""
+    return [
+        (task.dataset, task.method, share, seed, task.tuned)
+        for share in task.shares
+        for seed in (task.seeds if share < 100 or METHODS[task.method].random else task.seeds[:1])
+    ]
+
+
+def run(task: Figure1Task, done: Collection[Key]) -> Iterator[Figure1Record]:
+    train, test = load_set(task.dataset)
+    X, X_test = narrowed(train, test)
+    able = learnable(train.Y)
+    method = METHODS[task.method]
+    nothing = train.Y[:, :0]
+    parameters = _parameters(task, X, train.Y)
+    for key in keys(task):
+        if key in done:
+            continue
+        share, seed = key[2], key[3]
+        if share == 100:
+            learned = learn_batch(method, parameters, Rows(X, nothing, train.Y, X_test, test.Y), seed)
+            scores, wall, cpu = learned.scores, learned.wall_seconds, learned.cpu_seconds
+        else:
+            order = able[random_stream(len(able), 0, random_state=seed).arriving]
+            n_past = max(1, round(share * len(able) / 100))
+            arrived, wall, cpu = _one_by_one(task.method, parameters, X, train.Y, order, n_past, X_test, seed)
+            scores = all_columns(arrived, order, train.Y)
+        found = evaluate(test.Y, scores, metrics=["P@k", "macro_auc"])
+        if not np.isfinite(found["macro_auc"]):
+            raise DataError(f"{task.dataset}: no label has both answers on the test rows; it cannot be judged")
+        yield Figure1Record(
+            dataset=task.dataset,
+            method=task.method,
+            share=share,
+            seed=seed,
+            tuned=task.tuned,
+            n_labels=train.n_labels,
+            n_learned=len(able),
+            p1=100.0 * found["P@1"],
+            p3=100.0 * found["P@3"],
+            p5=100.0 * found["P@5"],
+            auc=100.0 * found["macro_auc"],
+            parameters=as_text(parameters),
+            seconds=wall,
+            cpu_seconds=cpu,
+        )
+
+
+def _parameters(task: Figure1Task, X: CSR, Y: CSR) -> Parameters:
+    """Chosen on all labels together; for the curves, on the second half of them after the first (order 0)."""
+    method = METHODS[task.method]
+    if not task.tuned:
+        return method.grid[0]
+    n_past = Y.shape[1] // 2 if task.method in CURVES else 0
+    stream = random_stream(Y.shape[1], n_past, random_state=0)
+    return choose(method, X, Y[:, stream.past], Y[:, stream.arriving])
+
+
+def _one_by_one(
+    name: str, parameters: Parameters, X: CSR, Y: CSR, order: IntArray, n_past: int, X_test: CSR, seed: int
+) -> tuple[FloatArray, float, float]:
+    """Scores in the order of arrival, and wall and CPU seconds of all arrivals."""
+    model = StreamingLabelClassifier(random_state=seed, **CURVES[name], **parameters).fit(X, Y[:, order[:n_past]])
+    wall, cpu = time.perf_counter(), time.process_time()
+    for label in order[n_past:]:
+        model.add_labels(X, Y[:, [label]])
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return model.decision_function(X_test), wall, cpu

@@ -1,0 +1,233 @@
+"""``streamlabel reproduce figure1``: the curves, everybody at 100%, and the experiment itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from streamlabel.experiments import figure1
+from streamlabel.experiments.comparisons import Comparison, mean_and_error
+from streamlabel.experiments.experiment import Experiment, Page
+from streamlabel.experiments.figure1 import CURVES, Figure1Record
+from streamlabel.experiments.method_tables import (
+    METHODS_OPTION,
+    NOT_RUN_NOTE,
+    by_method,
+    left_out_note,
+    spread_of,
+    tuned_only,
+    with_spread,
+)
+from streamlabel.experiments.methods import BR, OWN, PEERS, SLL
+from streamlabel.experiments.pictures import Panel, Picture, Series
+from streamlabel.experiments.sets import asked_name
+from streamlabel.experiments.tables import markdown_table
+
+__all__ = ["EXPERIMENT", "page", "pictures"]
+
+_MEASURES = {"p1": "P@1", "p3": "P@3", "p5": "P@5", "auc": "average AUC"}
+_HOW = (
+    "A share of the labels is there at the start, the others arrive one by one, in a random order, each annotated on "
+    "all training rows; a later one may lean on all before it. Measured at the end, on the test rows, over all labels, "
+    "in percent: means ± standard deviation over orders of the labels. 'SLL paper' starts as the paper does, past "
+    "labels by turns with their structure. Binary relevance does not depend on the share; LEML, SLEEC and the trees "
+    "would be trained again for every label and end where they are at 100%."
+)
+
+
+def page(records: Sequence[Figure1Record]) -> Page:
+    records = tuned_only(records)
+    parts = [_HOW]
+    for dataset in _sets(records):
+        here = [record for record in records if record.dataset == dataset]
+        first = here[0]
+        n_orders = len({record.seed for record in here})
+        parts += [
+            f"## {dataset}",
+            f"{first.n_labels} labels, {first.n_learned} of them with a yes and a no in training; {n_orders} orders. "
+            + _tuning(first.tuned),
+        ]
+        for method, own in by_method([r for r in here if r.method in CURVES], OWN):
+            parts += [f"### {dataset}: {method} by the share of labels at the start", _curve_table(own)]
+        parts += [
+            f"### {dataset}: all labels at the start, everybody",
+            _everybody([record for record in here if record.share == 100]),
+            left_out_note({record.method for record in here}),
+        ]
+    return Page(_sentence(records), "\n\n".join(parts), {"rows": _data(records)}, _comparisons(records))
+
+
+def _tuning(tuned: bool) -> str:
+    if not tuned:
+        return "Hyper-parameters: the first of each grid, not chosen (--quick)."
+    return (
+        "Hyper-parameters: the best P@1 (then P@3, P@5) on a fifth of the training rows, once a set; for the curves of "
+        "the second half of the labels after the first, for everybody else of all labels."
+    )
+
+
+def _curve_table(records: Sequence[Figure1Record]) -> str:
+    body = []
+    for share in sorted({record.share for record in records}):
+        here = [record for record in records if record.share == share]
+        body.append([f"{share}%", *(with_spread([getattr(r, field) for r in here], 2) for field in _MEASURES)])
+    return markdown_table(["labels at the start", *_MEASURES.values()], body)
+
+
+def _everybody(records: Sequence[Figure1Record]) -> str:
+    body = [
+        [method, *(with_spread([getattr(r, f) for r in own], 2) for f in _MEASURES), f"`{own[0].parameters}`"]
+        for method, own in by_method(records, (*OWN, *PEERS))
+    ]
+    return markdown_table(["method", *_MEASURES.values(), "hyper-parameters"], body)
+
+
+def _sets(records: Sequence[Figure1Record]) -> list[str]:
+    return list(dict.fromkeys(record.dataset for record in records))
+
+
+def _means(records: Sequence[Figure1Record], dataset: str, method: str, field: str) -> dict[int, float]:
+    found: dict[int, list[float]] = {}
+    for record in records:
+        if record.dataset == dataset and record.method == method:
+            found.setdefault(record.share, []).append(getattr(record, field))
+    return {share: spread_of(values)["mean"] for share, values in sorted(found.items())}
+
+
+def _sentence(records: Sequence[Figure1Record]) -> str:
+    """How much the start matters, and who is best with all labels there."""
+    parts = []
+    for dataset in _sets(records):
+        text = f"{dataset}:"
+        curve = _means(records, dataset, SLL, "p1")
+        if len(curve) > 1:
+            low, high = min(curve), max(curve)
+            text += (
+                f" P@1 of SLL goes from {curve[low]:.1f} with {low}% of the labels at the start to {curve[high]:.1f} "
+            )
+            text += f"with {high}% (range over shares {max(curve.values()) - min(curve.values()):.1f} points);"
+        whole = {r.method: _means(records, dataset, r.method, "p1").get(100) for r in records if r.dataset == dataset}
+        ranked = sorted(((p1, method) for method, p1 in whole.items() if p1 is not None), reverse=True)
+        if ranked:
+            text += f" with all labels at the start {ranked[0][1]} has the best P@1, {ranked[0][0]:.1f}"
+            if whole.get(SLL) is not None:
+                text += f" (SLL {whole[SLL]:.1f})"
+        parts.append(text.rstrip(";"))
+    return ". ".join(parts) + "."
+
+
+def _comparisons(records: Sequence[Figure1Record]) -> tuple[Comparison, ...]:
+    """SLL at half of the labels against the others with all of them: an arrival against training from scratch."""
+    found = []
+    for dataset in _sets(records):
+        here = [record for record in records if record.dataset == dataset]
+        shares = sorted({r.share for r in here if r.method == SLL and r.share < 100}, key=lambda share: abs(share - 50))
+        ours = [r for r in here if r.method == SLL and shares and r.share == shares[0]]
+        for method, own in by_method([r for r in here if r.share == 100 and r.method != SLL], (*OWN, *PEERS)):
+            for field, title in _MEASURES.items() if ours else ():
+                theirs = spread_of([getattr(r, field) for r in own])["mean"]
+                gains = [getattr(r, field) - theirs for r in ours]
+                where = f"{shares[0]}% of the labels at the start against all"
+                found.append(Comparison(dataset, where, title, method, *mean_and_error(gains)))
+    return tuple(found)
+
+
+def _data(records: Sequence[Figure1Record]) -> list[dict[str, Any]]:
+    rows = []
+    for dataset in _sets(records):
+        for method, own in by_method([r for r in records if r.dataset == dataset], (*OWN, *PEERS)):
+            for share in sorted({record.share for record in own}):
+                cell = [record for record in own if record.share == share]
+                rows.append(
+                    {
+                        "dataset": dataset,
+                        "method": method,
+                        "share": share,
+                        "n_orders": len(cell),
+                        "tuned": cell[0].tuned,
+                        "parameters": cell[0].parameters,
+                        "measures": {field: spread_of([getattr(r, field) for r in cell]) for field in _MEASURES},
+                    }
+                )
+    return rows
+
+
+def pictures(records: Sequence[Figure1Record]) -> list[Picture]:
+    """For every set: four curves, and the bars of everybody at 100%."""
+    records = tuned_only(records)
+    found = []
+    for dataset in _sets(records):
+        here = [record for record in records if record.dataset == dataset]
+        reading = _sentence(here)
+        curves = tuple(Panel(title, _curves(here, field)) for field, title in _MEASURES.items())
+        if any(len(series.x) > 1 for panel in curves for series in panel.series):
+            n_orders = len({record.seed for record in here})
+            found.append(
+                Picture(
+                    f"{asked_name(dataset)}-curves",
+                    f"{dataset}: all labels at the end, by how many were there at the start",
+                    "labels at the start (percent)",
+                    "on test rows (percent)",
+                    curves,
+                    reading,
+                    spread=f"standard deviation over {n_orders} orders of the labels" if n_orders > 1 else "",
+                )
+            )
+        whole = [record for record in here if record.share == 100]
+        bars = tuple(
+            Series(
+                method,
+                ("P@1", "P@3", "P@5"),
+                tuple(spread_of([getattr(r, field) for r in own])["mean"] for field in ("p1", "p3", "p5")),
+            )
+            for method, own in by_method(whole, (*OWN, *PEERS))
+        )
+        if bars:
+            found.append(
+                Picture(
+                    f"{asked_name(dataset)}-all",
+                    f"{dataset}: all labels at the start",
+                    "precision at 1, 3 and 5",
+                    "on test rows (percent)",
+                    (Panel("all labels", bars),),
+                    reading,
+                    kind="bars",
+                )
+            )
+    return found
+
+
+def _curves(records: Sequence[Figure1Record], field: str) -> tuple[Series, ...]:
+    """The curves, and binary relevance as the level that does not depend on the start."""
+    lines = []
+    for method, own in by_method([r for r in records if r.method in CURVES], OWN):
+        shares = sorted({record.share for record in own})
+        cells = [spread_of([getattr(r, field) for r in own if r.share == share]) for share in shares]
+        x, y = tuple(float(share) for share in shares), tuple(cell["mean"] for cell in cells)
+        lines.append(Series(method, x, y, tuple(cell["sd"] for cell in cells)))
+    level = [getattr(record, field) for record in records if record.method == BR and record.share == 100]
+    if level and lines:
+        shares = sorted({record.share for record in records})
+        lines.append(Series(BR, (float(shares[0]), float(shares[-1])), (level[0], level[0])))
+    return tuple(lines)
+
+
+EXPERIMENT = Experiment(
+    name="figure1",
+    title="How many labels are needed at the start",
+    explanation=(
+        "P@k and average AUC over all labels against the share of them that was there at the start (Figure 1).\n\n"
+        "The others arrive one by one, annotated on all training rows. With all labels at the start every method is "
+        "run. Hyper-parameters are chosen on a fifth of the training rows. " + NOT_RUN_NOTE
+    ),
+    record=Figure1Record,
+    key=figure1.KEY,
+    datasets=("bibtex", "mediamill", "delicious"),
+    quick_datasets=("mediamill_reduced",),
+    tasks=figure1.tasks,
+    keys=figure1.keys,
+    run=figure1.run,
+    page=page,
+    pictures=pictures,
+    options=(METHODS_OPTION,),
+)

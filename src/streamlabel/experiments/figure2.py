@@ -1,0 +1,138 @@
+"""How long 100 new labels take after different numbers of past labels (Figure 2 of the paper).
+
+Each number of past labels is the beginning of one order; the new labels are the same behind all of them. What is timed
+is what a method has to do when the batch arrives: for LEML, SLEEC and the trees that is to learn all labels again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamlabel.exceptions import DataError
+from streamlabel.experiments.experiment import Setting
+from streamlabel.experiments.methods import METHODS, OWN, PEERS, SLL, installed
+from streamlabel.experiments.records import Key
+from streamlabel.experiments.sets import asked_name, load_set
+from streamlabel.experiments.tuning import Rows, as_text, learn_batch, learnable, narrowed
+from streamlabel.results import IntArray
+
+__all__ = ["DICTIONARY", "KEY", "NEW", "PAST", "Figure2Record", "Figure2Task", "keys", "left_out", "run", "tasks"]
+
+KEY = ("dataset", "method", "n_past", "seed")
+NEW = 100
+PAST = {
+    "bibtex": (25, 50),
+    "delicious": (100, 200, 400, 800),
+    "eurlex57k": (1000, 2000),
+    "eurlex-4k": (1000, 2000),
+    "wiki10-31k": (10_000, 20_000),
+    "citeulike-t": (10_000, 20_000),
+}
+DICTIONARY, LARGE = 3000, 5000  # labels that may enter a code (the paper's number), from so many past labels on
+
+
+@dataclass(frozen=True)
+class Figure2Record:
+    """The time of one method for one batch.
+
+    n_features : after the cut of `tuning.narrowed`
+    ran : False where the method was left out by the rule of `left_out`; its times are then 0
+    past_seconds : CPU, what had to be done once, before the batch came
+    """
+
+    dataset: str
+    method: str
+    n_past: int
+    seed: int
+    n_new: int
+    n_rows: int
+    n_features: int
+    ran: bool
+    parameters: str
+    seconds: float
+    cpu_seconds: float
+    past_seconds: float
+
+
+@dataclass(frozen=True)
+class Figure2Task:
+    dataset: str
+    method: str
+    sizes: tuple[int, ...]
+    seeds: tuple[int, ...]
+    asked: bool
+
+
+def tasks(setting: Setting) -> list[Figure2Task]:
+    """One method on one set, in the order of the table, so that times are taken alike."""
+    asked: tuple[str, ...] | None = setting.options.get("methods")
+    found = []
+    for dataset in setting.datasets:
+        sizes = PAST.get(asked_name(dataset)) or _sizes(load_set(dataset)[0].n_labels)
+        sizes = sizes[:2] if setting.quick else sizes
+        names = installed(asked or (*OWN, *PEERS))
+        found += [Figure2Task(dataset, name, sizes, setting.seeds, asked is not None) for name in names]
+    return found
+
+
+def _sizes(n_labels: int) -> tuple[int, ...]:
+    """A quarter and a half of the labels."""
+    if n_labels < 8:
+        raise DataError(f"{n_labels} labels; 8 or more are needed for past ones and new ones")
+    return (n_labels // 4, n_labels // 2)
+
+
+def keys(task: Figure2Task) -> list[Key]:
+    return [(task.dataset, task.method, n_past, seed) for n_past in task.sizes for seed in task.seeds]
+
+
+def left_out(name: str, n_rows: int, n_past: int, n_new: int) -> bool:
+    """Whether a run would take many minutes: more rows times labels than `Method.most_cells`."""
+    return METHODS[name].cells(n_rows, n_past, n_new) > METHODS[name].most_cells
+
+
+def run(task: Figure2Task, done: Collection[Key]) -> Iterator[Figure2Record]:
+    train, test = load_set(task.dataset)
+    X, X_test = narrowed(train, test)
+    few = np.arange(min(10, test.n_rows))  # nothing is judged
+    method = METHODS[task.method]
+    for key in keys(task):
+        if key in done:
+            continue
+        n_past, seed = key[2], key[3]
+        past, new = _order(learnable(train.Y), n_past, max(task.sizes), seed)
+        parameters = dict(method.grid[0])
+        if task.method.startswith(SLL) and n_past >= LARGE:
+            parameters["dictionary"] = DICTIONARY
+        wall = cpu = before = 0.0
+        ran = task.asked or not left_out(task.method, train.n_rows, n_past, len(new))
+        if ran:
+            rows = Rows(X, train.Y[:, past], train.Y[:, new], X_test[few], test.Y[few][:, new])
+            learned = learn_batch(method, parameters, rows, seed)
+            wall, cpu, before = learned.wall_seconds, learned.cpu_seconds, learned.past_seconds
+        yield Figure2Record(
+            dataset=task.dataset,
+            method=task.method,
+            n_past=n_past,
+            seed=seed,
+            n_new=len(new),
+            n_rows=train.n_rows,
+            n_features=int(X.shape[1]),
+            ran=ran,
+            parameters=as_text(parameters),
+            seconds=wall,
+            cpu_seconds=cpu,
+            past_seconds=before,
+        )
+
+
+def _order(able: IntArray, n_past: int, most_past: int, seed: int) -> tuple[IntArray, IntArray]:
+    """The past labels and the new ones: the same new ones behind every number of past labels."""
+    order = np.random.default_rng(seed).permutation(able)
+    n_new = min(NEW, len(able) // 4)
+    if most_past + n_new > len(able):
+        raise DataError(f"{len(able)} labels have a yes and a no; {most_past} past and {n_new} new ones are asked for")
+    return order[n_new : n_new + n_past], order[:n_new]

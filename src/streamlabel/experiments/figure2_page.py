@@ -1,0 +1,186 @@
+"""``streamlabel reproduce figure2``: times as a table and on a log scale, and the experiment itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from streamlabel.experiments import figure2
+from streamlabel.experiments.experiment import Experiment, Page
+from streamlabel.experiments.figure2 import DICTIONARY, LARGE, Figure2Record
+from streamlabel.experiments.method_tables import METHODS_OPTION, by_method, left_out_note
+from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL
+from streamlabel.experiments.pictures import Panel, Picture, Series
+from streamlabel.experiments.sets import asked_name
+from streamlabel.experiments.tables import markdown_table
+from streamlabel.experiments.tuning import MOST_BYTES, MOST_FEATURES
+
+__all__ = ["EXPERIMENT", "page", "pictures"]
+
+
+def _limits() -> str:
+    limits: dict[int, list[str]] = {}
+    for name, method in METHODS.items():
+        limits.setdefault(method.most_cells, []).append(name)
+    return "; ".join(f"{cells / 1e6:,.0f} million for {', '.join(names)}" for cells, names in sorted(limits.items()))
+
+
+_HOW = (
+    "Seconds from the arrival of the new labels, annotated on all training rows, until they can be scored: CPU (wall), "
+    "the least of the runs, on one thread. 'Before' is what had to be done once before they came: the past labels. SLL "
+    "and binary relevance learn the new labels alone; LEML, SLEEC and the trees learn all labels again. Times of our "
+    "own SLL and BR include thresholds and probabilities for every label, which the others do not give. "
+    "Hyper-parameters are those that a method starts with; nothing is chosen. Times are for comparing within one run: "
+    "take them with --jobs 1 on a machine that does nothing else.\n\n"
+    f"Large sets: from {LARGE:,} past labels on, SLL keeps a dictionary of {DICTIONARY:,}. Where dense classifiers of "
+    f"all labels would take more than {MOST_BYTES / 2**30:.0f} GiB, the {MOST_FEATURES:,} most frequent features are "
+    "kept, for everybody. A method is left out where rows times the labels it has to learn exceed what takes it about "
+    f"eight minutes, unless --methods names it: {_limits()}."
+)
+
+
+def page(records: Sequence[Figure2Record]) -> Page:
+    parts = [_HOW]
+    for dataset in _sets(records):
+        here = [record for record in records if record.dataset == dataset]
+        first = here[0]
+        parts += [
+            f"## {dataset}",
+            f"{first.n_new} new labels, {first.n_rows:,} rows, {first.n_features:,} features, "
+            f"{len({record.seed for record in here})} runs.",
+            _table(here),
+            left_out_note({record.method for record in here}),
+        ]
+    return Page(_sentence(records), "\n\n".join(parts), {"rows": _data(records)})
+
+
+def _sets(records: Sequence[Figure2Record]) -> list[str]:
+    return list(dict.fromkeys(record.dataset for record in records))
+
+
+def _table(records: Sequence[Figure2Record]) -> str:
+    sizes = sorted({record.n_past for record in records})
+    ours = {size: _least(records, SLL, size, "cpu_seconds") for size in sizes}
+    body = []
+    for method, own in by_method(records, (*OWN, *PEERS)):
+        line = [method, "all labels" if METHODS[method].retrains else "the new ones"]
+        for size in sizes:
+            cpu, wall = (_least(own, method, size, field) for field in ("cpu_seconds", "seconds"))
+            line.append("left out by the rule" if cpu is None or wall is None else f"{_short(cpu)} ({_short(wall)})")
+        cpu, reference = _least(own, method, sizes[-1], "cpu_seconds"), ours[sizes[-1]]
+        line.append("" if not cpu or not reference else f"{cpu / reference:.1f}")
+        before = _least(own, method, sizes[-1], "past_seconds")
+        line.append("" if before is None else _short(before))
+        body.append(line)
+    header = ["method", "learns", *(f"{size:,} past" for size in sizes)]
+    return markdown_table([*header, f"times SLL at {sizes[-1]:,}", f"before, at {sizes[-1]:,}"], body)
+
+
+def _short(seconds: float) -> str:
+    if seconds < 0.0005:
+        return "0"
+    return f"{seconds:.0f}" if seconds >= 99.5 else f"{seconds:.2g}"
+
+
+def _least(records: Sequence[Figure2Record], method: str, n_past: int, field: str) -> float | None:
+    found = [getattr(r, field) for r in records if r.method == method and r.n_past == n_past and r.ran]
+    return min(found) if found else None
+
+
+def _sentence(records: Sequence[Figure2Record]) -> str:
+    """How SLL grows with the past, and how far it is from BR and from those who retrain."""
+    parts = []
+    for dataset in _sets(records):
+        here = [record for record in records if record.dataset == dataset]
+        sizes = sorted({record.n_past for record in here})
+        first, last = (_least(here, SLL, size, "cpu_seconds") for size in (sizes[0], sizes[-1]))
+        if first is None or last is None:
+            continue
+        text = f"{dataset}: {here[0].n_new} new labels take SLL {_short(last)} s of CPU after {sizes[-1]:,} past labels"
+        if len(sizes) > 1:
+            text += f" ({_short(first)} s after {sizes[0]:,})"
+        others = {name: _least(here, name, sizes[-1], "cpu_seconds") for name in (BR, "LEML", "SLEEC")}
+        told = [f"{name} {cpu / last:.1f}" for name, cpu in others.items() if cpu is not None and last > 0]
+        parts.append(text + (f"; as multiples of that: {', '.join(told)}" if told else ""))
+    return ". ".join(parts) + "." if parts else "SLL was not run."
+
+
+def _data(records: Sequence[Figure2Record]) -> list[dict[str, Any]]:
+    rows = []
+    for dataset in _sets(records):
+        for method, own in by_method([r for r in records if r.dataset == dataset], (*OWN, *PEERS)):
+            for size in sorted({record.n_past for record in own}):
+                cell = [record for record in own if record.n_past == size]
+                times = ("seconds", "cpu_seconds", "past_seconds")
+                rows.append(
+                    {
+                        "dataset": dataset,
+                        "method": method,
+                        "n_past": size,
+                        "n_new": cell[0].n_new,
+                        "n_rows": cell[0].n_rows,
+                        "n_features": cell[0].n_features,
+                        "n_runs": sum(record.ran for record in cell),
+                        "parameters": cell[0].parameters,
+                        "least": {field: _least(cell, method, size, field) for field in times},
+                    }
+                )
+    return rows
+
+
+def pictures(records: Sequence[Figure2Record]) -> list[Picture]:
+    found = []
+    for dataset in _sets(records):
+        here = [record for record in records if record.dataset == dataset and record.ran]
+        lines = tuple(line for method, own in by_method(here, (*OWN, *PEERS)) if (line := _line(method, own)).x)
+        if not lines:
+            continue
+        n_runs = len({record.seed for record in here})
+        found.append(
+            Picture(
+                asked_name(dataset),
+                f"{dataset}: time for {here[0].n_new} new labels",
+                "past labels",
+                "CPU seconds (log scale)",
+                (Panel(f"{here[0].n_rows:,} rows, {here[0].n_features:,} features", lines),),
+                _sentence(here),
+                spread=f"none shown: a point is the least of {n_runs} runs" if n_runs > 1 else "",
+                log_x=True,
+                log_y=True,
+            )
+        )
+    return found
+
+
+def _line(method: str, records: Sequence[Figure2Record]) -> Series:
+    sizes = sorted({record.n_past for record in records})
+    cells = [[r.cpu_seconds for r in records if r.n_past == size and r.cpu_seconds > 0] for size in sizes]
+    places = [i for i, cell in enumerate(cells) if cell]
+    x = tuple(float(sizes[i]) for i in places)
+    return Series(method, x, tuple(float(np.min(cells[i])) for i in places))
+
+
+EXPERIMENT = Experiment(
+    name="figure2",
+    title="Time for 100 new labels",
+    explanation=(
+        "Running time of 100 new labels after different numbers of past labels, for every method (Figure 2).\n\n"
+        "SLL and binary relevance learn the new labels alone, LEML, SLEEC and the trees all labels again. CPU seconds "
+        "beside wall seconds; use --jobs 1 on a machine that does nothing else. Large sets: --dataset eurlex57k, "
+        "wiki10-31k, citeulike-t. What would take many minutes there is left out by a rule that is on the page."
+    ),
+    record=Figure2Record,
+    key=figure2.KEY,
+    datasets=("delicious",),
+    quick_datasets=("mediamill_reduced",),
+    tasks=figure2.tasks,
+    keys=figure2.keys,
+    run=figure2.run,
+    page=page,
+    pictures=pictures,
+    seeds=3,
+    quick_seeds=1,
+    options=(METHODS_OPTION,),
+)

@@ -1,0 +1,93 @@
+"""Three ways to meet a batch of new labels: add it, learn it apart, learn everything again."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from streamlabel.experiments.peers import Peer
+from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.results import CSR, FloatArray
+
+__all__ = ["Adding", "Apart", "Learner", "Retraining"]
+
+
+class Learner(Protocol):
+    """A method at given hyper-parameters, from before a batch of labels arrives to its scores."""
+
+    def start(self, X: CSR, Y_past: CSR) -> None:
+        """What is done before the batch arrives."""
+        ...
+
+    def arrive(self, Y_new: CSR) -> None:
+        """What has to be done when it arrives, answered on all rows of X: this is what is timed."""
+        ...
+
+    def scores(self, X: CSR) -> FloatArray:
+        """(n, k), of the labels of the last batch."""
+        ...
+
+
+class Adding:
+    """Past labels are fitted, new ones added; without past labels the batch is fitted.
+
+    Every batch is added to the model of the past labels, not to the batch before it.
+    """
+
+    def __init__(self, model: StreamingLabelClassifier, *, coupled: bool = False) -> None:
+        self._empty, self._coupled = model, coupled
+        self._known: StreamingLabelClassifier | None = None
+
+    def start(self, X: CSR, Y_past: CSR) -> None:
+        self._X = X
+        self._known = self._empty.fit(X, Y_past) if Y_past.shape[1] else None
+
+    def arrive(self, Y_new: CSR) -> None:
+        if self._known is None:
+            self._model = self._empty.fit(self._X, Y_new)
+        else:  # an arrival replaces what the model holds, never writes into it
+            self._model = copy.copy(self._known).add_labels(self._X, Y_new, coupled=self._coupled)
+        self._n_new = Y_new.shape[1]
+
+    def scores(self, X: CSR) -> FloatArray:
+        found: FloatArray = self._model.decision_function(X)
+        return found[:, -self._n_new :]
+
+
+class Apart:
+    """The new labels are learned by themselves; nothing of the past is needed or used."""
+
+    def __init__(self, make: Callable[[], Peer | Any]) -> None:
+        self._make = make
+
+    def start(self, X: CSR, Y_past: CSR) -> None:
+        self._X = X
+
+    def arrive(self, Y_new: CSR) -> None:
+        self._model = self._make().fit(self._X, Y_new)
+
+    def scores(self, X: CSR) -> FloatArray:
+        return np.asarray(self._model.decision_function(X))
+
+
+class Retraining:
+    """All labels, past and new, are learned again."""
+
+    def __init__(self, make: Callable[[], Peer | Any]) -> None:
+        self._make = make
+
+    def start(self, X: CSR, Y_past: CSR) -> None:
+        self._X, self._Y_past = X, Y_past
+
+    def arrive(self, Y_new: CSR) -> None:
+        labels = sparse.csr_array(sparse.hstack((self._Y_past, Y_new), format="csr"))
+        labels.sort_indices()
+        self._model = self._make().fit(self._X, labels)
+        self._n_new = Y_new.shape[1]
+
+    def scores(self, X: CSR) -> FloatArray:
+        return np.asarray(self._model.decision_function(X))[:, -self._n_new :]

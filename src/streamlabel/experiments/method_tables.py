@@ -1,0 +1,97 @@
+"""What the pages that compare methods have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from streamlabel.experiments.comparisons import Comparison
+from streamlabel.experiments.experiment import Option
+from streamlabel.experiments.methods import METHODS, PEERS, installed, parse_methods
+from streamlabel.experiments.peers import RIVER_CELLS
+
+__all__ = [
+    "METHODS_OPTION",
+    "NOT_RUN_NOTE",
+    "by_method",
+    "left_out_note",
+    "spread_of",
+    "tuned_only",
+    "verdicts",
+    "with_spread",
+]
+
+NOT_RUN_NOTE = (
+    "A method whose package is not installed is left out, as is one that would take many minutes a run on so many rows "
+    "and labels, unless --methods names it; the page says which."
+)
+METHODS_OPTION = Option(
+    "methods", f"Only these: {', '.join(METHODS)}. [default: all]", metavar="NAME,NAME,...", parse=parse_methods
+)
+
+
+class _OfMethod(Protocol):
+    @property
+    def method(self) -> str: ...
+
+
+class _Tuned(Protocol):
+    @property
+    def tuned(self) -> bool: ...
+
+
+M = TypeVar("M", bound=_OfMethod)
+T = TypeVar("T", bound=_Tuned)
+
+
+def tuned_only(records: Sequence[T]) -> list[T]:
+    """Records with chosen hyper-parameters where there are any: a folder may hold those of a quick run, too."""
+    return [record for record in records if record.tuned] or list(records)
+
+
+def by_method(records: Iterable[M], order: Sequence[str]) -> Iterator[tuple[str, list[M]]]:
+    """The records of every method, in this order; methods without any, and others, are passed over."""
+    found: dict[str, list[M]] = {}
+    for record in records:
+        found.setdefault(record.method, []).append(record)
+    return ((name, found[name]) for name in order if name in found)
+
+
+def spread_of(values: Sequence[float]) -> dict[str, float]:
+    """Mean and standard deviation (0 for one value)."""
+    return {"mean": float(np.mean(values)), "sd": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0}
+
+
+def with_spread(values: Sequence[float], digits: int) -> str:
+    if not values:
+        return ""
+    found = spread_of(values)
+    text = f"{found['mean']:.{digits}f}"
+    return text if len(values) == 1 else f"{text} ± {found['sd']:.{digits}f}"
+
+
+def verdicts(compared: Sequence[Comparison]) -> str:
+    """Wins, ties and losses in words."""
+    found = Counter(c.verdict for c in compared)
+    return f"{found['wins']} wins, {found['ties']} ties, {found['loses']} losses"
+
+
+def left_out_note(run: Collection[str]) -> str:
+    """Which methods are not in the table, and why."""
+    absent = [name for name in METHODS if name not in run]
+    there = set(installed(absent))
+    parts = []
+    if uninstalled := [name for name in absent if name not in there]:
+        parts.append(f"Not installed, so not compared: {', '.join(uninstalled)} (pip install 'streamlabel[dev]').")
+    if rest := [name for name in METHODS if name in there]:
+        parts.append(f"Not run here (not asked for, or too many rows times labels for it): {', '.join(rest)}.")
+    if "river" in run:
+        parts.append(f"river is shown {RIVER_CELLS:,} answers (rows times labels) at most, in one pass.")
+    if "omikuji" in run:
+        parts.append("omikuji takes no seed: its figures differ a little from run to run.")
+    if set(run) & set(PEERS):
+        parts.append("Peers are run on one thread.")
+    return " ".join(parts)

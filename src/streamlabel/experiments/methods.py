@@ -1,0 +1,173 @@
+"""The methods that are compared, by name, each with the hyper-parameters it may choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Any
+
+from streamlabel.experiments.learners import Adding, Apart, Learner, Retraining
+from streamlabel.experiments.peers import NapkinXC, Omikuji, OneVsRest, River, missing
+from streamlabel.models.binary_relevance import BinaryRelevance
+from streamlabel.models.leml import LEML
+from streamlabel.models.sleec import SLEEC
+from streamlabel.models.streaming import StreamingLabelClassifier
+
+__all__ = ["BR", "METHODS", "OWN", "PAPER_NAMES", "PEERS", "SLL", "Method", "Parameters", "installed", "parse_methods"]
+
+Parameters = Mapping[str, Any]
+SLL, BR = "SLL", "BR ridge"
+
+
+@dataclass(frozen=True)
+class Method:
+    """One line of a table.
+
+    make : hyper-parameters and seed to a learner
+    grid : the hyper-parameters to choose from; the first are those that are used where nothing is chosen
+    independent : a new label is learned the same whatever else is in its batch, so a part of a batch needs no run
+    retrains : a batch means that the past labels are learned again, too
+    apart : the past labels are not learned at all
+    random : it depends on the seed also when the order of labels does not matter
+    most_cells : rows times labels beyond which a run takes many minutes; it is then left out unless asked for by name
+    package : what has to be installed
+    """
+
+    name: str
+    make: Callable[[Parameters, int], Learner]
+    grid: tuple[dict[str, Any], ...]
+    independent: bool = False
+    retrains: bool = False
+    apart: bool = False
+    random: bool = False
+    most_cells: int = 10**10
+    package: str = ""
+
+    def cells(self, n_rows: int, n_past: int, n_new: int) -> int:
+        """Rows times labels that a run has to learn, before the batch arrives and when it does."""
+        return n_rows * (n_new if self.apart else n_past + n_new)
+
+
+def _grid(**values: Iterable[Any]) -> tuple[dict[str, Any], ...]:
+    return tuple(dict(zip(values, chosen, strict=True)) for chosen in product(*values.values()))
+
+
+def _sll(parameters: Parameters, seed: int, *, coupled: bool = False, **fixed: Any) -> Learner:
+    return Adding(StreamingLabelClassifier(random_state=seed, **fixed, **parameters), coupled=coupled)
+
+
+def _br_ridge(parameters: Parameters, seed: int) -> Learner:
+    return Adding(BinaryRelevance(random_state=seed, **parameters))  # the factor of the rows is kept
+
+
+def _br_loss(parameters: Parameters, seed: int, *, loss: str) -> Learner:
+    return Apart(partial(BinaryRelevance, loss=loss, random_state=seed, **parameters))
+
+
+def _leml(parameters: Parameters, seed: int) -> Learner:
+    return Retraining(partial(LEML, random_state=seed, **parameters))
+
+
+def _sleec(parameters: Parameters, seed: int) -> Learner:
+    return Retraining(partial(SLEEC, random_state=seed, **parameters))
+
+
+def _one_vs_rest(parameters: Parameters, seed: int, *, kind: str) -> Learner:
+    return Apart(partial(OneVsRest, kind, seed=seed, **parameters))
+
+
+def _napkin_br(parameters: Parameters, seed: int) -> Learner:
+    return Apart(partial(NapkinXC, "BR", seed=seed, **parameters))
+
+
+def _napkin_tree(parameters: Parameters, seed: int) -> Learner:
+    return Retraining(partial(NapkinXC, "PLT", seed=seed, **parameters))
+
+
+def _omikuji(parameters: Parameters, seed: int) -> Learner:
+    return Retraining(partial(Omikuji, **parameters))
+
+
+def _river(parameters: Parameters, seed: int) -> Learner:
+    return Apart(partial(River, seed=seed, **parameters))
+
+
+_PAPER: dict[str, Any] = {"metric": None, "start": "alternating", "coupled": True}
+_BETAS = ("auto", 0.3, 1.0, 3.0, 10.0, 30.0)
+_LAMS = ("auto", 0.001, 0.01)  # "auto" is 0.003
+_LOSS_BETAS = ("auto", 0.1, 0.3, 1.0, 3.0)
+
+_SLOW = 10**8  # about eight minutes of a core
+_OWN_METHODS = (
+    Method(SLL, _sll, _grid(lam=_LAMS, beta=_BETAS), independent=True),
+    Method("SLL paper", partial(_sll, **_PAPER), _grid(lam=_LAMS, beta=_BETAS), most_cells=_SLOW),
+    Method(
+        "SLL paper signed", partial(_sll, fit_intercept=False, **_PAPER), _grid(lam=_LAMS, beta=("auto", 1.0, 10.0)),
+        most_cells=_SLOW,
+    ),
+    Method(
+        "SLL logistic", partial(_sll, loss="logistic"), _grid(beta=_LOSS_BETAS), independent=True, most_cells=_SLOW
+    ),
+    Method(BR, _br_ridge, _grid(beta=_BETAS), independent=True),
+    Method(
+        "BR logistic", partial(_br_loss, loss="logistic"), _grid(beta=_LOSS_BETAS),
+        independent=True, apart=True, most_cells=_SLOW,
+    ),
+    Method(
+        "BR squared hinge", partial(_br_loss, loss="squared_hinge"), _grid(beta=_LOSS_BETAS),
+        independent=True, apart=True, most_cells=_SLOW,
+    ),
+    Method("LEML", _leml, _grid(rank=(100, 50, 200), beta=(1.0, 0.1, 0.3, 3.0, 10.0)), retrains=True, random=True),
+    Method(
+        "SLEEC", _sleec, _grid(n_predict_neighbours=(10, 25, 50), beta=(3.0, 10.0)),
+        retrains=True, random=True, most_cells=_SLOW,
+    ),
+)  # fmt: skip
+_PEER_METHODS = (
+    Method(
+        "scikit-learn logistic", partial(_one_vs_rest, kind="logistic"), _grid(C=(3.0, 1.0, 10.0)),
+        independent=True, apart=True, most_cells=_SLOW,
+    ),
+    Method(
+        "scikit-learn SVM", partial(_one_vs_rest, kind="svm"), _grid(C=(0.3, 0.1, 1.0)),
+        independent=True, apart=True, random=True, most_cells=_SLOW,
+    ),
+    Method(
+        "napkinXC BR", _napkin_br, _grid(liblinear_c=(10.0, 3.0, 1.0)),
+        independent=True, apart=True, most_cells=_SLOW, package="napkinxc",
+    ),
+    Method(
+        "napkinXC tree", _napkin_tree, _grid(liblinear_c=(10.0, 3.0, 1.0)),
+        retrains=True, random=True, most_cells=4 * _SLOW, package="napkinxc",
+    ),
+    Method(
+        "omikuji", _omikuji, _grid(linear_c=(1.0, 0.3)),
+        retrains=True, random=True, most_cells=4 * _SLOW, package="omikuji",
+    ),
+    Method("river", _river, _grid(rate=(1.0, 0.1, 5.0)), apart=True, random=True, package="river"),
+)  # fmt: skip
+METHODS = {method.name: method for method in (*_OWN_METHODS, *_PEER_METHODS)}
+OWN = tuple(method.name for method in _OWN_METHODS)
+PEERS = tuple(method.name for method in _PEER_METHODS)
+PAPER_NAMES = {SLL: "SLL", BR: "BR", "LEML": "LEML", "SLEEC": "SLEEC"}  # what the paper calls them
+
+
+def installed(names: Iterable[str]) -> list[str]:
+    """Those of the methods whose package is there."""
+    return [name for name in names if not (METHODS[name].package and missing(METHODS[name].package))]
+
+
+def parse_methods(text: str) -> tuple[str, ...]:
+    """Names separated by commas; capitals do not matter. A name that is not there is a ValueError.
+
+    >>> parse_methods("sll, BR RIDGE")
+    ('SLL', 'BR ridge')
+    """
+    by_lower = {name.lower(): name for name in METHODS}
+    wanted = [word.strip().lower() for word in text.split(",") if word.strip()]
+    unknown = [word for word in wanted if word not in by_lower]
+    if unknown or not wanted:
+        raise ValueError(f"no method is called {', '.join(unknown) or text!r}; there are {', '.join(METHODS)}")
+    return tuple(dict.fromkeys(by_lower[word] for word in wanted))
