@@ -12,7 +12,8 @@ WRONG = [
     ("lam", [1]), ("lam", True), ("lam", -1.0), ("metric", {}), ("metric", 1.0), ("beta", None), ("beta", "x"),
     ("beta", np.array([1.0, 2.0])), ("dictionary", 2.5), ("dictionary", None), ("dictionary", True), ("dictionary", 0),
     ("threshold", None), ("threshold", [0.5]), ("threshold", np.nan), ("loss", 3), ("start", 3),
-    ("fit_intercept", "no"), ("fit_intercept", 2), ("random_state", None), ("random_state", -1), ("n_jobs", 1.5), ("n_jobs", 0),
+    ("fit_intercept", "no"), ("fit_intercept", 2), ("random_state", None), ("random_state", -1),
+    ("n_jobs", 1.5), ("n_jobs", 0),
 ]  # fmt: skip
 
 
