@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from streamlabel.data.label_stream import random_stream
 from streamlabel.experiments import bounds_tables
-from streamlabel.experiments.bounds_distance import distance_of_stream, random_record
+from streamlabel.experiments.bounds_distance import distances_of_stream, random_record
 from streamlabel.experiments.bounds_records import DISTANCE, KEY, RISK, BoundsRecord
 from streamlabel.experiments.bounds_risk import risk_records
 from streamlabel.experiments.experiment import Experiment, Setting
@@ -75,11 +75,11 @@ def run_on(task: BoundsTask, train: Dataset, test: Dataset, done: Collection[Key
     """Half of the labels, drawn with the seed, are past; the others arrive in batches. Rows have length one."""
     missing = [key for key in keys(task, train.n_rows) if key not in done]
     stream = random_stream(train.n_labels, train.n_labels // 2, n_batches=task.n_batches, random_state=task.seed)
-    if task.theorem == DISTANCE:
-        for key in missing:
-            yield distance_of_stream(key, train, stream)
-    elif missing:
-        yield from risk_records(missing, train, test, stream)
+    if missing:
+        if task.theorem == DISTANCE:
+            yield from distances_of_stream(missing, train, stream)
+        else:
+            yield from risk_records(missing, train, test, stream)
 
 
 EXPERIMENT = Experiment(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import linalg
@@ -17,21 +18,30 @@ from streamlabel.experiments.records import Key
 from streamlabel.models.calibration import LAM
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import Dataset, FloatArray
-from streamlabel.theory.streaming_distance import distance_bound, solve_together, streaming_gradient
+from streamlabel.theory.streaming_distance import (
+    RowSpectrum,
+    distance_bound,
+    row_spectrum,
+    solve_together,
+    streaming_gradient,
+)
 
-__all__ = ["distance_of_stream", "random_record"]
+__all__ = ["distances_of_stream", "random_record"]
 
 _ROUNDING = 1e-7  # relative; what a distance may lie above its bound by arithmetic alone
 
 
-def distance_of_stream(key: Key, train: Dataset, stream: LabelStream) -> BoundsRecord:
-    """All rows of a real set: the labels of `fit` learned each alone, the others in batches."""
+def distances_of_stream(missing: list[Key], train: Dataset, stream: LabelStream) -> Iterator[BoundsRecord]:
+    """All rows of a real set: the labels of `fit` learned each alone, the others in batches; once for every beta."""
     X = unit_rows(train)
-    model = StreamingLabelClassifier(beta=key[4], lam=LAM, metric=None).fit(X, train.Y[:, stream.past])
-    for labels in stream.batches:
-        model.add_labels(X, train.Y[:, labels])
     rows, answers = X.toarray(), train.Y[:, np.concatenate((stream.past, stream.arriving))].toarray().astype(np.float64)
-    return _distance_record(key, rows - rows.mean(axis=0), answers - answers.mean(axis=0), model, len(stream.past))
+    rows, answers = rows - rows.mean(axis=0), answers - answers.mean(axis=0)
+    spectrum = row_spectrum(rows)
+    for key in missing:
+        model = StreamingLabelClassifier(beta=key[4], lam=LAM, metric=None).fit(X, train.Y[:, stream.past])
+        for labels in stream.batches:
+            model.add_labels(X, train.Y[:, labels])
+        yield _distance_record(key, rows, answers, model, len(stream.past), spectrum)
 
 
 def random_record(number: int, seed: int) -> BoundsRecord:
@@ -44,15 +54,15 @@ def random_record(number: int, seed: int) -> BoundsRecord:
         model.fit(X, labels[:, :n_past])
         for label in range(n_past, labels.shape[1]):
             model.add_labels(X, labels[:, [label]])
-    return _distance_record(key, X, 2.0 * labels - 1.0, model, n_past)
+    return _distance_record(key, X, 2.0 * labels - 1.0, model, n_past, row_spectrum(X))
 
 
 def _distance_record(
-    key: Key, X: FloatArray, Y: FloatArray, model: StreamingLabelClassifier, n_past: int
+    key: Key, X: FloatArray, Y: FloatArray, model: StreamingLabelClassifier, n_past: int, spectrum: RowSpectrum
 ) -> BoundsRecord:
     beta, weights, structure = key[4], model.coef_.T, model.structure_
-    whole = solve_together(X, Y, structure, beta)
-    found = distance_bound(X, Y, structure, beta, weights)
+    whole = solve_together(X, Y, structure, beta, spectrum)
+    found = distance_bound(X, Y, structure, beta, weights, spectrum)
     distance, scale = float(linalg.norm(whole - weights)), float(linalg.norm(whole))
     codes = structure[:, n_past:]
     bounds = [min(bound, sys.float_info.max) for bound in (found.tight, found.printed)]

@@ -32,9 +32,9 @@ def risk_records(missing: list[Key], train: Dataset, test: Dataset, stream: Labe
     order = np.random.default_rng(seed).permutation(train.n_rows)
     first, second = np.sort(order[: train.n_rows // 2]), order[train.n_rows // 2 :]
     past = _able(train.Y[first], stream.past)
-    model = StreamingLabelClassifier(dictionary="fit", lam=LAM, metric=None, random_state=seed)
-    model.fit(X[first], train.Y[first][:, past])
-    model.set_params(beta=model.beta_)
+    known = X[first], train.Y[first][:, past]
+    model = StreamingLabelClassifier(dictionary="fit", lam=LAM, metric=None, random_state=seed).fit(*known)
+    model.set_params(beta=model.beta_).fit(*known)
     for size in sorted({key[2] for key in missing}):
         rows = np.sort(second[:size])
         able = [_able(train.Y[rows], labels) for labels in stream.batches]

@@ -25,7 +25,7 @@ whole problem does if the codes are empty or the anchors are met.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -33,7 +33,23 @@ from scipy import linalg
 from streamlabel.results import FloatArray
 from streamlabel.stats.factors import dense
 
-__all__ = ["DistanceBound", "distance_bound", "solve_streamed", "solve_together", "streaming_gradient"]
+__all__ = [
+    "DistanceBound",
+    "RowSpectrum",
+    "distance_bound",
+    "row_spectrum",
+    "solve_streamed",
+    "solve_together",
+    "streaming_gradient",
+]
+
+
+class RowSpectrum(NamedTuple):
+    """``X = left diag(values) right``; values that are rounding noise are 0."""
+
+    left: FloatArray
+    values: FloatArray
+    right: FloatArray
 
 
 @dataclass(frozen=True)
@@ -60,15 +76,20 @@ class DistanceBound:
     tight: float
 
 
-def distance_bound(X: Any, Y: FloatArray, structure: Any, beta: float, weights: FloatArray) -> DistanceBound:
+def distance_bound(
+    X: Any, Y: FloatArray, structure: Any, beta: float, weights: FloatArray, spectrum: RowSpectrum | None = None
+) -> DistanceBound:
     """The bound on ``||Zh - Z||_F`` for classifiers Z = ``weights`` (d, m); nothing is solved.
 
-    X (n, d) may be sparse; for a model with an intercept pass centred X and Y.
+    X (n, d) may be sparse; for a model with an intercept pass centred X and Y. ``spectrum`` is that of X, if known.
     """
     mixing = _mixing(structure)
     errors = Y - np.asarray(X @ weights)
     gradient = np.asarray(X.T @ errors) - beta * (weights @ mixing) @ mixing.T
-    curvature = _smallest(X) + beta * _smallest(mixing)
+    values = row_spectrum(X).values if spectrum is None else spectrum.values
+    spread = _cleaned(linalg.svdvals(mixing), mixing.shape)
+    least = float(values[-1]) if X.shape[0] >= X.shape[1] else 0.0
+    curvature = least**2 + beta * float(spread[-1]) ** 2
     loss = 0.5 * float(np.square(errors).sum())
     row_energy = float(_row_energies(X).max())
     structure_energy = float(np.square(mixing).sum())
@@ -86,11 +107,19 @@ def distance_bound(X: Any, Y: FloatArray, structure: Any, beta: float, weights: 
     )
 
 
-def solve_together(X: Any, Y: FloatArray, structure: Any, beta: float) -> FloatArray:
+def row_spectrum(X: Any) -> RowSpectrum:
+    """The singular value decomposition of X (n, d), to be used more than once."""
+    left, values, right = linalg.svd(dense(X), full_matrices=False)
+    return RowSpectrum(left, _cleaned(values, X.shape), right)
+
+
+def solve_together(
+    X: Any, Y: FloatArray, structure: Any, beta: float, spectrum: RowSpectrum | None = None
+) -> FloatArray:
     """The minimiser (d, m) of J, the shortest one where there are many. By singular values: for small problems."""
-    left, found, right = linalg.svd(dense(X), full_matrices=False)
+    left, values, right = row_spectrum(X) if spectrum is None else spectrum
     rotation, bent, _ = linalg.svd(_mixing(structure))
-    values, strengths = _cleaned(found, X.shape), _cleaned(bent, rotation.shape)
+    strengths = _cleaned(bent, rotation.shape)
     share = np.square(values)[:, None] + beta * np.square(strengths)
     scale = np.divide(values[:, None], share, out=np.zeros_like(share), where=share > 0.0)
     return np.asarray(right.T @ (scale * (left.T @ Y @ rotation)) @ rotation.T)
@@ -103,12 +132,12 @@ def solve_streamed(X: Any, Y: FloatArray, structure: Any, n_past: int, beta: flo
     column j of the structure says of itself and of later labels is not read.
     """
     codes = dense(structure)
-    left, found, right = linalg.svd(dense(X), full_matrices=False)
-    values = _cleaned(found, X.shape)
+    spectrum = row_spectrum(X)
+    left, values, right = spectrum
     shrink = np.divide(values, np.square(values) + beta, out=np.zeros_like(values), where=values > 0.0)
     weights = np.zeros((X.shape[1], Y.shape[1]))
     if n_past:
-        weights[:, :n_past] = solve_together(X, Y[:, :n_past], codes[:n_past, :n_past], beta)
+        weights[:, :n_past] = solve_together(X, Y[:, :n_past], codes[:n_past, :n_past], beta, spectrum)
     for label in range(n_past, Y.shape[1]):
         anchor = weights[:, :label] @ codes[:label, label]
         target = Y[:, label] - np.asarray(X @ anchor)
@@ -127,13 +156,6 @@ def streaming_gradient(weights: FloatArray, structure: Any, n_past: int, beta: f
 def _mixing(structure: Any) -> FloatArray:
     codes = dense(structure)
     return np.eye(len(codes)) - codes
-
-
-def _smallest(matrix: Any) -> float:
-    """The square of the smallest of as many singular values as the matrix has columns."""
-    if matrix.shape[0] < matrix.shape[1]:
-        return 0.0
-    return float(np.square(_cleaned(linalg.svdvals(dense(matrix)), matrix.shape)[-1]))
 
 
 def _cleaned(singular: FloatArray, shape: tuple[int, ...]) -> FloatArray:
