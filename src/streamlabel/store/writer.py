@@ -6,6 +6,7 @@ overwritten by the next writer; its new files are not in the catalogue, and are 
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sqlite3
@@ -95,13 +96,12 @@ class StoreWriter:
         return self._create(kind, n_rows, n_bytes)
 
     def new_file(self, kind: int, n_rows: int, n_bytes: int) -> tuple[FileInfo, int]:
-        """A new numbered file, in the catalogue and on the disk; its descriptor is the caller's."""
+        """A new numbered file, on the disk and in the catalogue; its descriptor is the caller's."""
         (last,) = self.connection.execute("SELECT coalesce(max(number), 0) FROM segment").fetchone()
         info = FileInfo(kind, last + 1, self.n_features, n_rows, n_bytes)
-        self.connection.execute(
-            "INSERT INTO segment VALUES (?, ?, ?, ?, 0, 0)", (info.number, kind, info.n_rows, info.n_bytes)
-        )
-        return info, create_file(self.folder, info)
+        descriptor = create_file(self.folder, info)
+        self.connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, 0, 0)", (info.number, kind, n_rows, n_bytes))
+        return info, descriptor
 
     def file_info(self, number: int) -> FileInfo:
         row = self.connection.execute(
@@ -122,18 +122,23 @@ class StoreWriter:
         )
 
     def _create(self, kind: int, n_rows: int, n_bytes: int) -> _OpenSegment:
-        if kind == DENSE:
-            (before,) = self.connection.execute("SELECT coalesce(sum(used_rows), 0) FROM segment").fetchone()
-            rows = room_for(self.n_features, before, n_rows)
-            info, descriptor = self.new_file(DENSE, rows, 4 * self.n_features * rows)
-        else:
-            (before,) = self.connection.execute(
-                "SELECT coalesce(sum(used_bytes), 0) FROM segment WHERE kind = ?", (SPARSE,)
-            ).fetchone()
-            room = max(min(max(before, LEAST_SPARSE_BYTES), LARGEST), n_bytes)
-            info, descriptor = self.new_file(SPARSE, SPARSE_ROWS, room)
+        """A segment with room for as much again as there is; where the disk has not got that, with room for little."""
+        try:
+            info, descriptor = self.new_file(kind, *self._room(kind, n_rows, n_bytes, generous=True))
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            info, descriptor = self.new_file(kind, *self._room(kind, n_rows, n_bytes, generous=False))
         self._open[kind] = _OpenSegment(info, descriptor, 0, 0)
         return self._open[kind]
+
+    def _room(self, kind: int, n_rows: int, n_bytes: int, *, generous: bool) -> tuple[int, int]:
+        query = "SELECT coalesce(sum(used_rows), 0), coalesce(sum(used_bytes), 0) FROM segment WHERE kind = ?"
+        rows_before, bytes_before = self.connection.execute(query, (kind,)).fetchone() if generous else (0, 0)
+        if kind == SPARSE:
+            return SPARSE_ROWS, max(min(max(bytes_before, LEAST_SPARSE_BYTES), LARGEST), n_bytes)
+        rows = room_for(self.n_features, rows_before, n_rows)
+        return rows, 4 * self.n_features * rows
 
     def _reopen(self, kind: int) -> _OpenSegment | None:
         row = self.connection.execute(
