@@ -60,7 +60,9 @@ def run(task: ToyTask, done: Collection[Key]) -> Iterator[ToyRecord]:
 
 def page(records: Sequence[ToyRecord]) -> Page:
     body = "\n".join(f"{record.dataset} {record.seed} {record.step} {record.value:.3f}" for record in records)
-    return Page(f"There are {len(records)} records.", body, {"values": [record.value for record in records]})
+    return Page(
+        f"There are {len(records)} records.", f"## Values\n\n{body}", {"values": [record.value for record in records]}
+    )
 
 
 def pictures(records: Sequence[ToyRecord]) -> list[Picture]:

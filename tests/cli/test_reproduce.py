@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from streamlabel.cli import main
-from streamlabel.experiments import runner, sets
+from streamlabel.experiments import results_page, runner, sets
 from streamlabel.experiments.records import RecordFile
 
 FILES = ("budget.md", "budget.json")
@@ -22,6 +22,7 @@ def no_pictures(request, monkeypatch):
     """Drawing takes half a second a picture; tests that are about it say so."""
     if "draws" not in request.fixturenames:
         monkeypatch.setattr(runner, "draw", lambda picture, out, stem: [])
+        monkeypatch.setattr(results_page, "draw", lambda picture, out, stem, forms: [out / "picture.png"])
 
 
 @pytest.fixture
@@ -142,7 +143,7 @@ def test_a_set_that_is_not_here_has_a_stand_in_and_every_table_says_so(data_root
     monkeypatch.setenv("STREAMLABEL_DATA", str(data_root))
     if (data_root / "mediamill").exists():
         pytest.skip("mediamill is here")
-    result = run(tmp_path, "--dataset", "mediamill", "--budgets", "20", "--seeds", "1")
+    result = run(tmp_path, "--dataset", "mediamill", "--budgets", "20", "--seeds", "1", "--methods", "with the past")
     assert result.exit_code == 0, result.output
     assert "## mediamill (stand-in mediamill_reduced): own ridge" in result.stdout
     assert {r["dataset"] for r in records(tmp_path)} == {"mediamill (stand-in mediamill_reduced)"}
@@ -223,3 +224,26 @@ def test_records_of_something_else_are_not_overwritten(no_data, tmp_path):
     assert result.exit_code == 1
     assert "budget.jsonl, line 1: not a BudgetRecord" in result.stderr
     assert (tmp_path / "budget.jsonl").read_text() == '{"mine": 1}\n'
+
+
+def test_the_report_is_made_of_what_was_run(no_data, tmp_path):
+    assert run(tmp_path / "results", "--quick", "--budgets", "20").exit_code == 0
+    places = ["--from", str(tmp_path / "results"), "--pictures", str(tmp_path / "pictures")]
+    result = CliRunner().invoke(main, ["reproduce", "report", *places, "--out", str(tmp_path / "results.md")])
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert "`streamlabel reproduce budget --quick --budgets 20`" in page
+    assert "### news corpus: own ridge -> with the past" in page
+    assert "| own ridge |" in page
+    assert "table2: not run" in result.stdout
+    data = CliRunner().invoke(main, ["reproduce", "report", *places, "--out", str(tmp_path / "b.md"), "--json"])
+    (standing,) = json.loads(data.stdout)["standings"]
+    assert standing["competitor"] == "own ridge"
+    assert sum(standing[verdict] for verdict in ("wins", "ties", "loses", "undecided")) == 5
+
+
+def test_a_report_of_nothing_is_one_error(tmp_path):
+    result = CliRunner().invoke(main, ["reproduce", "report", "--from", str(tmp_path), "--out", str(tmp_path / "r.md")])
+    assert result.exit_code == 3
+    assert "has no records of any experiment" in result.stderr
+    assert list(tmp_path.iterdir()) == []

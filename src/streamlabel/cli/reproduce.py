@@ -32,7 +32,10 @@ class _ExperimentCommand(LazyCommand):
         return _command(self.registered.load())
 
 
-_LAZY = {name: _ExperimentCommand(found.target, found.summary, found) for name, found in EXPERIMENTS.items()}
+_LAZY: dict[str, LazyCommand] = {
+    **{name: _ExperimentCommand(found.target, found.summary, found) for name, found in EXPERIMENTS.items()},
+    "report": LazyCommand("streamlabel.cli.results:report", "One page of all experiments that were run."),
+}
 
 
 @click.group(cls=StreamlabelGroup, lazy=_LAZY)

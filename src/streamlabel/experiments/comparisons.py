@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["ERRORS", "Comparison", "mean_and_error"]
+__all__ = ["ERRORS", "LEAST", "LOSES", "TIES", "UNDECIDED", "WINS", "Comparison", "mean_and_error"]
 
-ERRORS = 2.0  # standard errors: what lies closer than this is a tie
+ERRORS, LEAST = 2.0, 0.1  # standard errors, and points: what lies closer than either is a tie
+WINS, TIES, LOSES, UNDECIDED = "wins", "ties", "loses", "undecided"
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,12 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """wins, ties or loses; a gain of less than a tenth of a point is a tie however sure it is."""
-        if self.error is None or abs(self.gain) <= max(ERRORS * self.error, 0.1):
-            return "ties"
-        return "wins" if self.gain > 0 else "loses"
+        """Wins, ties or loses; undecided with one seed. A gain below a tenth of a point is a tie however sure it is."""
+        if self.error is None:
+            return UNDECIDED
+        if abs(self.gain) <= max(ERRORS * self.error, LEAST):
+            return TIES
+        return WINS if self.gain > 0 else LOSES
 
 
 def mean_and_error(values: ArrayLike) -> tuple[float, float | None]:

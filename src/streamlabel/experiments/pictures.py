@@ -27,6 +27,7 @@ _STYLE: dict[str, Any] = {
     "axes.spines.right": False,
 }
 _PER_PANEL, _HEIGHT, _DPI = 3.6, 3.9, 130  # inches, inches, dots an inch
+_NO_TRACES: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 _MOST_TICKS = 12  # a log axis with no more places than this has a tick at each
 
 
@@ -74,7 +75,7 @@ class Picture:
     log_y: bool = False
 
 
-def draw(picture: Picture, out: Path, stem: str) -> list[Path]:
+def draw(picture: Picture, out: Path, stem: str, forms: tuple[str, ...] = ("png", "svg")) -> list[Path]:
     """Write ``STEM-NAME.png`` and ``.svg`` into the folder: equal bytes for equal pictures.
 
     Raises
@@ -86,7 +87,7 @@ def draw(picture: Picture, out: Path, stem: str) -> list[Path]:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "drawing pictures") from None
-    paths = [out / f"{stem}-{picture.name}.{suffix}" for suffix in ("png", "svg")]
+    paths = [out / f"{stem}-{picture.name}.{form}" for form in forms]
     labels = list(dict.fromkeys(series.label for panel in picture.panels for series in panel.series))
     style: Any = {**matplotlib.rcParamsDefault, **_STYLE}
     with matplotlib.rc_context(style):
@@ -103,10 +104,10 @@ def draw(picture: Picture, out: Path, stem: str) -> list[Path]:
             figure.legend([handles[label] for label in labels], labels, loc="outside right center", frameon=False)
         caption = picture.reading + (f" Spread: {picture.spread}." if picture.spread else "")
         figure.supxlabel("\n".join(textwrap.wrap(caption, int(17 * width))), fontsize=8.0, color="#444444")
-        for path, metadata in zip(paths, ({"Software": None}, {"Date": None, "Creator": None}), strict=True):
+        for path, form in zip(paths, forms, strict=True):
             with saving(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                figure.savefig(path, metadata=metadata)
+                figure.savefig(path, metadata=_NO_TRACES[form])
     return paths
 
 

@@ -88,6 +88,7 @@ def write_whole(path: Path, text: str) -> None:
     """Write the file aside and put it in place in one step: a reader sees the old text or the new one."""
     aside = path.with_name(path.name + ".part")
     with saving(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         aside.write_text(text, encoding="utf-8")
         os.replace(aside, path)
 

@@ -1,0 +1,40 @@
+"""``streamlabel reproduce report``: the records of all experiments as one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from streamlabel.cli._output import json_option, write
+from streamlabel.experiments.results_page import ResultsPage, write_results_page
+
+__all__ = ["report"]
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command("report")
+@click.option("--from", "folder", type=_FOLDER, default=Path("results"), show_default=True, help="The records.")
+@click.option("--out", type=_FILE, default=Path("docs/results.md"), show_default=True, help="The page.")
+@click.option(
+    "--pictures", type=_FOLDER, default=Path("docs/_static/results"), show_default=True, help="The folder for pictures."
+)
+@json_option
+def report(folder: Path, out: Path, pictures: Path, as_json: bool) -> None:
+    """Make one page of all experiments that have records in a folder.
+
+    Tables and pictures are made anew; nothing is run and nothing is fetched. The page says where the learner wins, ties
+    and loses against each competitor, and which experiments were not run.
+    """
+    found = write_results_page(folder, out, pictures)
+    if found.no_pictures:
+        click.echo(found.no_pictures, err=True)
+    write(found.data, as_json=as_json, text=lambda: _as_text(found, out))
+
+
+def _as_text(found: ResultsPage, out: Path) -> str:
+    lines = [f"{name}: {one['sentence']}" for name, one in found.data["experiments"].items()]
+    lines += [f"{name}: not run" for name in found.not_run]
+    return "\n".join([*lines, f"written: {out}"])

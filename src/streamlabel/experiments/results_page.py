@@ -1,0 +1,149 @@
+"""All experiments of a folder as one page: where figures come from, the honest reading, and every table."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streamlabel.exceptions import DataError, MissingExtraError, NotFoundError
+from streamlabel.experiments.comparisons import Comparison
+from streamlabel.experiments.experiment import Experiment, Page
+from streamlabel.experiments.pictures import draw
+from streamlabel.experiments.reading import reading, standings
+from streamlabel.experiments.records import write_whole
+from streamlabel.experiments.registry import EXPERIMENTS, Registered
+from streamlabel.experiments.runner import record_file
+from streamlabel.experiments.tables import markdown_table
+
+__all__ = ["ResultsPage", "write_results_page"]
+
+
+@dataclass(frozen=True)
+class ResultsPage:
+    """What was written, and what is missing: experiments without records, and why there are no pictures."""
+
+    text: str
+    data: dict[str, Any]
+    not_run: tuple[str, ...]
+    no_pictures: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """An experiment with records, its page, and where the records come from (empty where nobody kept it)."""
+
+    experiment: Experiment[Any, Any]
+    page: Page
+    n_records: int
+    origin: dict[str, Any]
+    pictures: dict[str, str] = field(default_factory=dict)  # title to link
+
+
+def write_results_page(
+    folder: Path, out: Path, picture_folder: Path, experiments: Mapping[str, Registered] = EXPERIMENTS
+) -> ResultsPage:
+    """Make the page ``out`` from the records in the folder, with pictures in a folder of their own.
+
+    Nothing is run and nothing is fetched. Tables and pictures are made anew from the records.
+
+    Raises
+    ------
+    NotFoundError : no experiment has records in the folder
+    """
+    found: list[_Found] = []
+    not_run, missing = [], ""
+    for name, registered in experiments.items():
+        if not (folder / f"{name}.jsonl").is_file():
+            not_run.append(name)
+            continue
+        experiment = registered.load()
+        records = record_file(experiment, folder).sorted_records
+        if not records:
+            not_run.append(name)
+            continue
+        one = _Found(experiment, experiment.page(records), len(records), _origin(folder / f"{name}.run.json"))
+        try:
+            for picture in experiment.pictures(records):
+                (path,) = draw(picture, picture_folder, name, ("png",))
+                one.pictures[picture.title] = Path(os.path.relpath(path, out.parent)).as_posix()
+        except MissingExtraError as error:
+            missing = f"no pictures: {error}"
+        found.append(one)
+    if not found:
+        raise NotFoundError(
+            f"{folder} has no records of any experiment; run one, as 'streamlabel reproduce {next(iter(experiments))}'"
+        )
+    text = _text(found, not_run)
+    write_whole(out, text)
+    return ResultsPage(text, _data(found, not_run), tuple(not_run), missing)
+
+
+def _origin(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"not JSON ({error}); remove it, or run the experiment again", source=path) from None
+    return found if isinstance(found, dict) else {}
+
+
+def _comparisons(found: list[_Found]) -> dict[str, tuple[Comparison, ...]]:
+    return {one.experiment.name: one.page.comparisons for one in found}
+
+
+def _data(found: list[_Found], not_run: list[str]) -> dict[str, Any]:
+    return {
+        "experiments": {
+            one.experiment.name: {"sentence": one.page.sentence, "n_records": one.n_records, **one.origin}
+            for one in found
+        },
+        "not_run": not_run,
+        "standings": [vars(standing) for standing in standings(_comparisons(found))],
+    }
+
+
+def _text(found: list[_Found], not_run: list[str]) -> str:
+    parts = [
+        "# Results",
+        "Made from the records of the experiments by `streamlabel reproduce report`; [](experiments.md) says how to "
+        f"run them. This page was made on {datetime.date.today().isoformat()}.",
+        _overview(found, not_run),
+    ]
+    if not_run:
+        parts.append(f"Not run: {', '.join(not_run)}.")
+    parts += [*_machines(found), "## Where the learner wins, ties and loses", reading(_comparisons(found))]
+    for one in found:
+        parts += [f"## {one.experiment.title}", f"`{_command(one)}`", one.page.sentence]
+        parts += [f"![{title}]({link})" for title, link in one.pictures.items()]
+        parts.append(re.sub(r"^(#+ )", r"#\1", one.page.body.strip(), flags=re.MULTILINE))
+    return "\n\n".join(parts) + "\n"
+
+
+def _command(one: _Found) -> str:
+    return str(one.origin.get("command", f"streamlabel reproduce {one.experiment.name}"))
+
+
+def _overview(found: list[_Found], not_run: list[str]) -> str:
+    body = [
+        [one.experiment.name, str(one.origin.get("date", "unknown")), str(one.n_records), one.page.sentence]
+        for one in found
+    ]
+    body += [[name, "not run", "0", ""] for name in not_run]
+    return markdown_table(["experiment", "run on", "records", "what it shows"], body)
+
+
+def _machines(found: list[_Found]) -> list[str]:
+    """One line for every machine and set of versions, with the experiments that ran there."""
+    groups: dict[str, list[str]] = {}
+    for one in found:
+        versions = ", ".join(f"{name} {version}" for name, version in one.origin.get("versions", {}).items())
+        where = "; ".join(part for part in (str(one.origin.get("machine", "")), versions) if part)
+        groups.setdefault(where or "machine and versions were not kept", []).append(one.experiment.name)
+    return [f"{', '.join(names)}: {where}." for where, names in groups.items()]

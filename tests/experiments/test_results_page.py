@@ -1,0 +1,88 @@
+"""The page of all experiments: made from records, with nothing hidden."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.experiments.experiment import Setting
+from streamlabel.experiments.registry import EXPERIMENTS, Registered
+from streamlabel.experiments.results_page import write_results_page
+from streamlabel.experiments.runner import record_file, run_experiment, write_results
+from toy_experiment import TOY
+
+TOYS = {"toy": Registered("toy_experiment:TOY", "Counts."), "other": Registered("nowhere:NOTHING", "Not run.")}
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    file = record_file(TOY, tmp_path / "results")
+    run_experiment(TOY, Setting(("a",), (0, 1)), file)
+    write_results(TOY, file, tmp_path / "results", "streamlabel reproduce toy --seeds 2")
+    return tmp_path
+
+
+def make(folder: Path, experiments=TOYS):
+    return write_results_page(
+        folder / "results", folder / "docs" / "results.md", folder / "docs" / "_static" / "results", experiments
+    )
+
+
+def test_it_has_the_table_the_sentence_the_command_the_machine_and_what_is_missing(folder):
+    found = make(folder)
+    text = (folder / "docs" / "results.md").read_text(encoding="utf-8")
+    assert text == found.text
+    origin = json.loads((folder / "results" / "toy.run.json").read_text(encoding="utf-8"))
+    for part in ("There are 6 records.", "a 1 2 0.300", "`streamlabel reproduce toy --seeds 2`", "Not run: other."):
+        assert part in text
+    assert origin["machine"] in text
+    for name, version in origin["versions"].items():
+        assert f"{name} {version}" in text
+    assert origin["date"] in text
+    assert found.not_run == ("other",)
+    assert json.loads(json.dumps(found.data))["experiments"]["toy"]["n_records"] == 6
+
+
+def test_pictures_lie_beside_the_page_and_are_linked_from_it(folder):
+    pytest.importorskip("matplotlib")
+    found = make(folder)
+    assert "![Values](_static/results/toy-values.png)" in found.text
+    path = folder / "docs" / "_static" / "results" / "toy-values.png"
+    assert path.read_bytes() == (folder / "results" / "toy-values.png").read_bytes()
+
+
+def test_headings_of_an_experiment_lie_under_its_own(folder, monkeypatch):
+    text = make(folder).text
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    assert headings == ["# Results", "## Where the learner wins, ties and loses", "## A toy", "### Values"]
+
+
+def test_without_matplotlib_all_else_is_there(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    found = make(folder)
+    assert found.no_pictures.endswith("pip install 'streamlabel[plot]'")
+    assert "![" not in found.text
+    assert "a 1 2 0.300" in found.text
+
+
+def test_a_folder_without_records_is_left_alone(tmp_path):
+    with pytest.raises(NotFoundError, match="has no records of any experiment; run one, as 'streamlabel reproduce"):
+        make(tmp_path, EXPERIMENTS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_records_of_unknown_origin_are_said_to_be(folder):
+    (folder / "results" / "toy.run.json").unlink()
+    text = make(folder).text
+    assert "toy: machine and versions were not kept." in text
+    assert "`streamlabel reproduce toy`" in text
+
+
+def test_an_origin_that_cannot_be_read_is_named(folder):
+    (folder / "results" / "toy.run.json").write_text("{")
+    with pytest.raises(DataError, match=r"toy\.run\.json: not JSON"):
+        make(folder)
