@@ -136,7 +136,7 @@ _PEER_METHODS = (
     ),
     Method(
         "napkinXC BR", _napkin_br, _grid(liblinear_c=(10.0, 3.0, 1.0)),
-        independent=True, apart=True, most_cells=_SLOW, package="napkinxc",
+        apart=True, most_cells=_SLOW, package="napkinxc",
     ),
     Method(
         "napkinXC tree", _napkin_tree, _grid(liblinear_c=(10.0, 3.0, 1.0)),

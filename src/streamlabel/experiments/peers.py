@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -65,7 +67,8 @@ class OneVsRest:
             one: Any = LogisticRegression(C=C, solver="liblinear", random_state=self.seed)
         else:
             one = LinearSVC(C=C, random_state=self.seed)
-        self._model = OneVsRestClassifier(one).fit(_matrix(X), _matrix(Y).astype(np.int32))
+        answers = _matrix(Y).astype(np.int32)  # int8 would permute more than 127 labels
+        self._model = OneVsRestClassifier(one).fit(_matrix(X), answers if Y.shape[1] > 1 else answers.toarray().ravel())
         self._n_labels = Y.shape[1]
         return self
 
@@ -82,10 +85,11 @@ class NapkinXC:
 
     def fit(self, X: CSR, Y: CSR) -> NapkinXC:
         models = _door("napkinxc.models")
-        self._folder = tempfile.TemporaryDirectory(prefix="streamlabel-")
+        folder = tempfile.mkdtemp(prefix="streamlabel-")  # it reads its weights from there when it is first asked
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         extra = {"seed": self.seed} if self.kind == "PLT" else {}
         kind = getattr(models, self.kind)
-        self._model = kind(self._folder.name, liblinear_c=self.liblinear_c / row_unit(X, True), threads=1, **extra)
+        self._model = kind(folder, liblinear_c=self.liblinear_c / row_unit(X, True), threads=1, **extra)
         self._model.fit(_matrix(X), [row.tolist() for row in np.split(Y.indices, Y.indptr[1:-1])])
         self._n_labels = Y.shape[1]
         return self

@@ -1,0 +1,100 @@
+"""The share of labels at the start: against scikit-learn, and what must not matter."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import roc_auc_score
+
+from planted_set import planted_sets
+from streamlabel.experiments import figure1
+from streamlabel.experiments.experiment import Setting
+from streamlabel.experiments.figure1 import Figure1Record
+from streamlabel.experiments.figure1_page import page, pictures
+from streamlabel.experiments.methods import BR, METHODS, SLL
+from streamlabel.experiments.records import timeless
+from streamlabel.experiments.tuning import narrowed
+
+TRAIN, TEST = planted_sets()
+SOME = (SLL, "SLL paper", BR, "LEML")
+
+
+@pytest.fixture(autouse=True)
+def small_set(monkeypatch):
+    monkeypatch.setattr(figure1, "load_set", lambda name: (TRAIN, TEST))
+
+
+def records_of(methods: tuple[str, ...], quick: bool = True) -> list[Figure1Record]:
+    setting = Setting(("planted",), (0, 1), quick, {"methods": methods})
+    return [record for task in figure1.tasks(setting) for record in figure1.run(task, ())]
+
+
+@pytest.fixture(scope="module")
+def records() -> list[Figure1Record]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figure1, "load_set", lambda name: (TRAIN, TEST))
+        return records_of(SOME)
+
+
+def test_with_all_labels_at_the_start_sll_and_br_are_scikit_learns_ridge(records):
+    X, X_test = narrowed(TRAIN, TEST)
+    learner = METHODS[BR].make({"beta": "auto"}, 0)
+    learner.start(X, TRAIN.Y)
+    scores = Ridge(alpha=learner._known.beta_).fit(X.toarray(), TRAIN.Y.toarray()).predict(X_test.toarray())
+    truth = TEST.Y.toarray()
+    for method in (SLL, BR):
+        (record,) = (r for r in records if (r.method, r.share) == (method, 100))
+        assert record.auc == pytest.approx(100 * roc_auc_score(truth, scores), rel=1e-9)
+        assert record.p1 == pytest.approx(100 * truth[np.arange(200), scores.argmax(axis=1)].mean())
+
+
+def test_without_the_past_the_start_does_not_matter(monkeypatch):
+    monkeypatch.setattr(figure1, "CURVES", {SLL: {"metric": None}})
+    monkeypatch.setitem(METHODS, SLL, replace(METHODS[SLL], grid=({"lam": None, "beta": 1.0},)))
+    found = records_of((SLL,))
+    assert len(found) == 5  # 2 orders of 20% and 60%, and 100% once
+    assert len({round(r.auc, 6) for r in found}) == 1
+
+
+def test_a_second_run_gives_the_same_records(records):
+    assert [timeless(r) for r in records_of(SOME)] == [timeless(r) for r in records]
+
+
+def test_random_methods_are_run_with_every_seed_at_the_end(records):
+    assert [r.seed for r in records if (r.method, r.share) == ("LEML", 100)] == [0, 1]
+    assert [r.seed for r in records if (r.method, r.share) == (BR, 100)] == [0]
+
+
+def test_the_whole_grid_goes_from_a_tenth_to_all(monkeypatch):
+    tasks = figure1.tasks(Setting(("planted",), (0,), options={"methods": (SLL, BR)}))
+    assert [task.shares for task in tasks] == [(10, 20, 30, 40, 50, 60, 70, 80, 90, 100), (100,)]
+    assert all(task.tuned for task in tasks)
+
+
+def test_the_sentence_names_the_best_of_the_records(records):
+    best = max((r for r in records if r.share == 100), key=lambda r: r.p1)
+    assert f"has the best P@1, {best.p1:.1f}" in page(records).sentence
+    raised = [replace(r, p1=99.0) if r.method == "LEML" else r for r in records]
+    assert "LEML has the best P@1, 99.0" in page(raised).sentence
+
+
+def test_the_page_has_curves_and_everybody(records):
+    found = page(records)
+    at_20 = [r.p1 for r in records if (r.method, r.share) == (SLL, 20)]
+    assert f"{np.mean(at_20):.2f} ± {np.std(at_20, ddof=1):.2f}" in found.body
+    assert {row["method"] for row in found.data["rows"] if row["share"] == 100} == set(SOME)
+    json.dumps(found.data, allow_nan=False)
+    assert {c.competitor for c in found.comparisons} == set(SOME) - {SLL}
+
+
+def test_pictures_have_a_level_for_br(records):
+    curves, bars = pictures(records)
+    assert [panel.title for panel in curves.panels] == ["P@1", "P@3", "P@5", "average AUC"]
+    (level,) = (series for series in curves.panels[0].series if series.label == BR)
+    assert level.y[0] == level.y[1]
+    assert bars.kind == "bars"
+    assert len(bars.panels[0].series) == len(SOME)
