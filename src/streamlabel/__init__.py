@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from streamlabel.models.streaming import StreamingLabelClassifier
     from streamlabel.results import Dataset, TextDataset
     from streamlabel.store.model_store import ModelStore
+    from streamlabel.store.tagger_store import Tagger
 
 __all__ = [
     "BinaryRelevance",
@@ -20,6 +21,7 @@ __all__ = [
     "ModelStore",
     "SLEEC",
     "StreamingLabelClassifier",
+    "Tagger",
     "TextDataset",
     "__version__",
 ]
@@ -32,6 +34,7 @@ _HOMES = {
     "ModelStore": "streamlabel.store.model_store",
     "SLEEC": "streamlabel.models.sleec",
     "StreamingLabelClassifier": "streamlabel.models.streaming",
+    "Tagger": "streamlabel.store.tagger_store",
     "TextDataset": "streamlabel.results",
 }
 

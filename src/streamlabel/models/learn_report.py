@@ -1,0 +1,45 @@
+"""What a person is told about a label that a tagger has just learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.models.text_answers import Answers
+
+__all__ = ["LearnReport", "report_label"]
+
+
+@dataclass(frozen=True)
+class LearnReport:
+    """How a label was learned.
+
+    n_yes, n_no : answers that were given;   n_weak_no : texts of fit that were taken for no though nobody was asked
+    neighbours : (label, weight) of the labels it resembles;   used_past : whether its classifier leans on the past
+    threshold : the score from which `predict` says yes
+    """
+
+    name: str
+    n_yes: int
+    n_no: int
+    n_weak_no: int
+    neighbours: tuple[tuple[str, float], ...]
+    used_past: bool
+    threshold: float
+    seconds: float
+
+
+def report_label(model: StreamingLabelClassifier, answers: Answers, seconds: float) -> LearnReport:
+    """The report of a label that the model has learned from these answers."""
+    number = model._numbers[answers.name]
+    learned = model._reports[number]
+    return LearnReport(
+        answers.name,
+        len(answers.yes),
+        len(answers.no),
+        len(answers.weak),
+        tuple(model.neighbours(answers.name)),
+        bool(learned.anchored or learned.share),
+        float(model._decisions.thresholds[number]),
+        seconds,
+    )

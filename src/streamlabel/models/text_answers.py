@@ -1,0 +1,158 @@
+"""Answers that a person gave for a new label, by text or by number, as rows: those of `fit`, and new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from streamlabel._validation import canonical_labels, check_label_names, default_label_names
+from streamlabel.data.records import LabelLists
+from streamlabel.exceptions import DataError
+from streamlabel.results import CSC, CSR, FloatArray, IntArray
+
+__all__ = ["Answers", "AskedTexts", "TextIndex", "gather_answers", "read_answers", "read_tags", "stack_rows"]
+
+DIGEST = 16
+Key: TypeAlias = int | str  # a row of `fit`, or a text that is not among them
+
+
+class TextIndex:
+    """Finds the row of a text of `fit` without keeping the texts: by their digests, (n, 16) uint8."""
+
+    def __init__(self, digests: NDArray[np.uint8]) -> None:
+        self.digests = digests
+        self._row_of: dict[bytes, int] = {}
+        for row, digest in enumerate(digests):
+            self._row_of.setdefault(digest.tobytes(), row)
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> TextIndex:
+        content = b"".join(map(_digest, texts))
+        return cls(np.frombuffer(content, dtype=np.uint8).reshape(-1, DIGEST))
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.digests)
+
+    def key(self, item: Any, where: str) -> Key:
+        """The row of a text or of a row number; the text itself where it is new."""
+        if isinstance(item, str):
+            return self._row_of.get(_digest(item), item)
+        if isinstance(item, int | np.integer) and not isinstance(item, bool):
+            if 0 <= item < self.n_rows:
+                return int(item)
+            known = (
+                f"has texts 0 to {self.n_rows - 1}" if self.n_rows else "keeps no texts of fit; give the text itself"
+            )
+            raise DataError(f"{where}: there is no text {item}; the tagger {known}")
+        raise DataError(f"{where} holds something of type {type(item).__name__}; give texts, or numbers of fit's texts")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Who said yes and no to a label: rows of `fit` and new texts, each once. ``weak``: rows that are taken for no."""
+
+    name: str
+    yes: tuple[Key, ...]
+    no: tuple[Key, ...]
+    weak: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class AskedTexts:
+    """Answers of k labels as `add_labels` wants them.
+
+    rows : rows of `fit` in use, None for all of them in order;   texts : new texts, as further rows
+    labels : (n, k) of 0/1;   cells : (n, k) bool, None where every one was asked
+    """
+
+    rows: IntArray | None
+    texts: list[str]
+    labels: CSR
+    cells: CSR | None
+
+
+def read_answers(name: str, yes: Iterable[Any], no: Iterable[Any], index: TextIndex) -> Answers:
+    """The answers for one label, checked."""
+    sides = {}
+    for side, items in (("yes", yes), ("no", no)):
+        where = f"{side} of label {name!r}"
+        if isinstance(items, str | bytes | int):
+            raise DataError(f"{where} is a single {type(items).__name__}; give a list")
+        sides[side] = dict.fromkeys(index.key(item, where) for item in items)
+    if not sides["yes"]:
+        raise DataError(f"label {name!r} has no text that it applies to; give at least one in yes")
+    for key in sides["yes"]:
+        if key in sides["no"]:
+            text = f"text {key} of fit" if isinstance(key, int) else repr(key[:60])
+            raise DataError(f"label {name!r}: {text} is in yes and in no; keep one of the two")
+    return Answers(name, tuple(sides["yes"]), tuple(sides["no"]))
+
+
+def read_tags(labels: Any, label_names: Any, n_texts: int) -> tuple[CSR, tuple[str, ...]]:
+    """Y (n_texts, m) and its names, from a list of names for each text or from a matrix with names."""
+    if label_names is not None or sparse.issparse(labels) or isinstance(labels, np.ndarray):
+        Y = canonical_labels(labels, name="labels")
+        names = check_label_names(default_label_names(Y.shape[1]) if label_names is None else label_names, Y.shape[1])
+        n_rows = int(Y.shape[0])
+    else:
+        lists = LabelLists()
+        n_rows = 0
+        for n_rows, tags in enumerate(labels, start=1):
+            lists.add(_names(tags, n_rows - 1))
+        Y, names = lists.matrix(source="labels", row_error=_in_row, repeated_labels="merge")
+    if n_rows != n_texts:
+        raise DataError(f"{n_rows} lists of labels for {n_texts} texts; give one a text, [] where none applies")
+    if not names:
+        raise DataError("no text has a label; there is nothing to learn")
+    return Y, names
+
+
+def gather_answers(batch: Sequence[Answers], n_rows: int) -> AskedTexts:
+    """The answers of a batch, on the rows of `fit` (n_rows) where these suffice, else on the rows that were asked."""
+    keys = [key for one in batch for key in (*one.yes, *one.no, *one.weak)]
+    texts = list(dict.fromkeys(key for key in keys if isinstance(key, str)))
+    rows = None if not texts else np.unique([key for key in keys if isinstance(key, int)]).astype(np.intp)
+    used = range(n_rows) if rows is None else rows.tolist()
+    place: dict[Key, int] = {key: at for at, key in enumerate((*used, *texts))}
+    yes = [[place[key] for key in one.yes] for one in batch]
+    asked = [[place[key] for key in (*one.yes, *one.no, *one.weak)] for one in batch]
+    everything = all(len(cells) == len(place) for cells in asked)
+    return AskedTexts(rows, texts, _mask(yes, len(place)).tocsr(), None if everything else _mask(asked, len(place)).tocsr())
+
+
+def stack_rows(first: Any, second: Any) -> CSR | FloatArray:
+    """Rows above rows, dense where both are."""
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return np.vstack((first, second))
+    return sparse.csr_array(sparse.vstack((sparse.csr_array(first), sparse.csr_array(second)), format="csr"))
+
+
+def _mask(columns: list[list[int]], n_rows: int) -> CSC:
+    indptr = np.concatenate(([0], np.cumsum([len(rows) for rows in columns])))
+    indices = np.array([row for rows in columns for row in sorted(rows)], dtype=np.intp)
+    return sparse.csc_array((np.ones(len(indices), dtype=bool), indices, indptr), shape=(n_rows, len(columns)))
+
+
+def _names(tags: Any, row: int) -> list[str]:
+    if isinstance(tags, str) or not isinstance(tags, Iterable):
+        raise _in_row(f"a {type(tags).__name__} where a list of names should be; give [] where none applies", row)
+    names = list(tags)
+    for name in names:
+        if not isinstance(name, str):
+            raise _in_row(f"a label of type {type(name).__name__}; names must be strings", row)
+    return names
+
+
+def _in_row(problem: str, row: int) -> DataError:
+    return DataError(f"labels of text {row}: {problem}")
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
