@@ -1,0 +1,194 @@
+"""From answers to yes, no and not asked.
+
+Every person has one say on a text and a label: the last in the file. The majority decides; as many yes as no is
+unknown. An answer that the tool marks as the truth counts alone. A label that is younger than an answer was not on
+offer when it was given.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+
+from streamlabel._validation import check_label_names
+from streamlabel.data.annotations.result import Annotations
+from streamlabel.data.annotations.stream import Place
+from streamlabel.exceptions import DataError
+from streamlabel.results import CSR, TextDataset
+
+__all__ = ["AnnotatedText", "Answer", "Gathering", "parse_births", "parse_time"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one person said about a text: the labels that fit, of those that were asked (None: all there are)."""
+
+    yes: tuple[str, ...] = ()
+    asked: tuple[str, ...] | None = None
+    by: str | None = None
+    when: datetime.datetime | None = None
+    is_truth: bool = False
+
+
+@dataclass(frozen=True)
+class AnnotatedText:
+    """One record of an export. Records with the same ``key`` are the same text, answered by several people."""
+
+    text: str
+    answers: tuple[Answer, ...] = ()
+    key: str | None = None
+    id: str | None = None
+
+
+@dataclass
+class _Row:
+    text: str
+    id: str | None
+    answers: list[tuple[Answer, frozenset[int], frozenset[int] | None]] = field(default_factory=list)
+
+
+class Gathering:
+    """Collects records, then settles every cell.
+
+    label_names : the labels of the project; others are an error. None: those that occur, in order of appearance
+    births : when labels were added to the project; answers that are older did not see them
+    """
+
+    def __init__(self, label_names: Sequence[str] | None, births: Mapping[str, datetime.datetime]) -> None:
+        self._closed = label_names is not None
+        names = check_label_names(label_names, len(label_names)) if label_names is not None else ()
+        self._column_of = {name: column for column, name in enumerate(names)}
+        self._known: dict[str, int] = {}
+        self._births = {self._checked(name): moment for name, moment in births.items()}
+        self._rows: list[_Row] = []
+        self._row_of: dict[str, int] = {}
+        self.n_ties = 0
+
+    def add(self, record: AnnotatedText, place: Place, file: int = 0) -> None:
+        """One record; ``file`` tells people apart whom the tool does not name."""
+        try:
+            row = self._row(record)
+            for number, answer in enumerate(record.answers):
+                asked = None if answer.asked is None else frozenset(self._column(name) for name in answer.asked)
+                yes = frozenset(self._column(name) for name in answer.yes)
+                by = answer.by if answer.by is not None else f"\0{file}.{place.number}.{number}"
+                row.answers.append((Answer(by=by, when=answer.when, is_truth=answer.is_truth), yes, asked))
+        except ValueError as error:
+            raise place.error(getattr(error, "problem", str(error)), record.id) from None
+
+    def annotations(self, source: str) -> Annotations:
+        if not self._rows:
+            raise DataError("holds no records; is it the right file, and whole?", source=source)
+        births = {self._column_of[name]: moment for name, moment in self._births.items() if name in self._column_of}
+        yes: list[list[int]] = []
+        exceptions: list[list[int]] = []
+        whole = np.zeros(len(self._rows), dtype=bool)
+        for number, row in enumerate(self._rows):
+            whole[number], said_yes, differs = self._settle(row, births)
+            yes.append(said_yes)
+            exceptions.append(differs)
+        ids = [row.id for row in self._rows]
+        dataset = TextDataset(
+            texts=[row.text for row in self._rows],
+            Y=self._matrix(yes),
+            label_names=tuple(self._column_of),
+            row_ids=None if None in ids else tuple(str(id_) for id_ in ids),
+            source=source,
+        )
+        return Annotations(dataset, whole, self._matrix(exceptions), self.n_ties)
+
+    def _row(self, record: AnnotatedText) -> _Row:
+        at = None if record.key is None else self._row_of.get(record.key)
+        if at is None:
+            if record.key is not None:
+                self._row_of[record.key] = len(self._rows)
+            self._rows.append(_Row(record.text, record.id))
+            return self._rows[-1]
+        row = self._rows[at]
+        if row.text != record.text:
+            raise ValueError("has the id of an earlier record and another text; ids must say which text is meant")
+        return row
+
+    def _column(self, name: str) -> int:
+        if name not in self._known:
+            self._known[name] = self._new_column(name)
+        return self._known[name]
+
+    def _new_column(self, name: str) -> int:
+        checked = self._checked(name)
+        if self._closed and checked not in self._column_of:
+            known = len(self._column_of)
+            raise ValueError(f"label {checked!r} is not among the {known} label_names; add it, or leave them out")
+        return self._column_of.setdefault(checked, len(self._column_of))
+
+    @staticmethod
+    def _checked(name: str) -> str:
+        try:
+            return check_label_names((name,), 1)[0]
+        except DataError as error:
+            raise DataError(error.problem.replace("label name 0", "a label name", 1)) from None
+
+    def _settle(self, row: _Row, births: Mapping[int, datetime.datetime]) -> tuple[bool, list[int], list[int]]:
+        """(whether the row is whole, columns that are yes, columns that differ from the row), sorted."""
+        answers = [said for said in row.answers if said[0].is_truth] or row.answers
+        whole = any(asked is None for _, _, asked in answers)
+        touched = set(births) if whole else set()
+        for _, yes, asked in answers:
+            touched |= yes if asked is None else asked
+        said_yes, differs = [], []
+        for column in sorted(touched):
+            votes: dict[str | None, bool] = {}
+            for answer, yes, asked in answers:
+                if column in yes or (column in asked if asked is not None else not _unborn(births.get(column), answer)):
+                    votes[answer.by] = column in yes
+            balance = 2 * sum(votes.values()) - len(votes)
+            self.n_ties += bool(votes) and balance == 0
+            if balance > 0:
+                said_yes.append(column)
+            if (balance != 0) != whole:
+                differs.append(column)
+        return whole, said_yes, differs
+
+    def _matrix(self, rows: Sequence[Sequence[int]]) -> CSR:
+        ends = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        columns = np.fromiter((column for row in rows for column in row), dtype=np.int64, count=int(ends[-1]))
+        shape = (len(rows), len(self._column_of))
+        matrix = sparse.csr_array((np.ones(len(columns), dtype=np.int8), columns, ends), shape=shape)
+        matrix.has_canonical_format = True
+        return matrix
+
+
+def _unborn(birth: datetime.datetime | None, answer: Answer) -> bool:
+    return birth is not None and answer.when is not None and answer.when < birth
+
+
+def parse_time(value: object) -> datetime.datetime | None:
+    """ISO 8601 or seconds since 1970; without a time zone it is UTC. None where there is none. ValueError otherwise."""
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.datetime.fromtimestamp(value, tz=datetime.UTC)
+        moment = value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(str(value))
+        return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(
+            f"{str(value)[:40]!r} is not a date; write it as YYYY-MM-DD or with a time behind it"
+        ) from None
+
+
+def parse_births(born: Mapping[str, object] | Iterable[tuple[str, object]] | None) -> dict[str, datetime.datetime]:
+    """When each label was added, from dates or texts."""
+    births: dict[str, datetime.datetime] = {}
+    for name, value in dict(born or {}).items():
+        try:
+            moment = parse_time(value.isoformat() if isinstance(value, datetime.date) else value)
+        except ValueError as error:
+            raise DataError(f"born, label {name!r}: {error}") from None
+        if moment is not None:
+            births[name] = moment
+    return births
