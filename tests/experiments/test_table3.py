@@ -20,8 +20,7 @@ from streamlabel.experiments.table3 import (
     run_on,
     shown_names,
 )
-from streamlabel.experiments.table3_page import PAPER
-from streamlabel.experiments.table3_records import ALL, CENTRED, HALF_LABELS, HALF_ROWS, KEY, SIGNED
+from streamlabel.experiments.table3_records import ALL, CENTRED, HALF_LABELS, HALF_ROWS, KEY, OF_PAPER, PAPER, SIGNED
 from streamlabel.models.calibration import LAM
 from streamlabel.results import Dataset
 
@@ -74,6 +73,26 @@ def test_the_makers_are_found_with_their_signs(records):
     assert all(r.available and r.kept for r in code[:3])
     lonely = [r for r in records if (r.label, r.view, r.lam) == ("lonely", ALL, LAMS[-1])]
     assert {(r.neighbour, r.weight, r.code_size) for r in lonely if r.coding == CENTRED} == {("", 0.0, 0)}
+
+
+def test_rows_with_both_labels_are_counted(data, records):
+    Y = data.Y.toarray()
+    names = [name.removeprefix("TAG_") for name in data.label_names]
+    for record in records:
+        column = Y[:, names.index(record.label)]
+        both = (column * Y[:, names.index(record.neighbour)]).sum() if record.neighbour else 0
+        assert (record.n_yes, record.n_both) == (column.sum(), both)
+
+
+def test_the_papers_neighbours_are_shown_whatever_their_weight(data):
+    names = ("formal", "requirements", "empirical", "data", "objectoriented", "a", "b", "c", "concept", "d")
+    other = Dataset(data.X, data.Y, names)
+    task = NeighbourTask("bibtex", ("concept",), (0,))
+    found = [r for r in run_on(task, other) if r.view == OF_PAPER and r.lam == LAM]
+    code = {r.neighbour: r.weight for r in run_on(task, other) if (r.view, r.coding, r.lam) == (ALL, CENTRED, LAM)}
+    assert [r.neighbour for r in found] == list(PAPER["bibtex"]["concept"])
+    assert [r.weight for r in found] == [code.get(r.neighbour, 0.0) for r in found]
+    assert found[0].weight > 0.0 > found[2].weight
 
 
 def test_with_half_of_the_labels_a_neighbour_can_only_be_kept_where_it_is_past(records):

@@ -11,20 +11,21 @@ import numpy as np
 from streamlabel.experiments.experiment import Page
 from streamlabel.experiments.pictures import Panel, Picture, Series
 from streamlabel.experiments.sets import asked_name
-from streamlabel.experiments.table3_records import ALL, CENTRED, HALF_LABELS, HALF_ROWS, SIGNED, NeighbourRecord
+from streamlabel.experiments.table3_records import (
+    ALL,
+    CENTRED,
+    HALF_LABELS,
+    HALF_ROWS,
+    OF_PAPER,
+    PAPER,
+    SIGNED,
+    NeighbourRecord,
+)
 from streamlabel.experiments.tables import markdown_table
 from streamlabel.models.calibration import LAM
 
-__all__ = ["PAPER", "page", "pictures"]
+__all__ = ["page", "pictures"]
 
-# The paper's Table 3: five neighbours each, without weights, signs or the penalty.
-PAPER = {
-    "bibtex": {
-        "epitope": ("sequence", "ldl", "homogeneous", "liposome", "immunosensor"),
-        "fornepomuk": ("nepomuk", "langen", "knowledge", "semantics", "knowledgemanagement"),
-        "concept": ("formal", "requirements", "empirical", "data", "objectoriented"),
-    }
-}
 _DRAWS = {HALF_ROWS: "kept with half of the rows", HALF_LABELS: "kept with half of the labels"}
 
 
@@ -35,13 +36,16 @@ def page(records: Sequence[NeighbourRecord]) -> Page:
         parts += [f"## {dataset}: neighbours", _NOTE, _neighbour_table(here)]
         parts += [f"## {dataset}: how firm they are", _FIRM_NOTE, _firm_table(here)]
         parts += [f"## {dataset}: by penalty, and as printed", _PENALTY_NOTE, _penalty_table(here)]
+        if papers := [record for record in here if record.view == OF_PAPER]:
+            parts += [f"## {dataset}: the paper's neighbours in our codes", _PAPER_NOTE, _paper_table(papers)]
         data += [_label_data(here, label) for label in _labels(here)]
     return Page(_sentence(records), "\n\n".join(parts), {"labels": data})
 
 
 _NOTE = (
     "The label arrives after all others. Its neighbours are the labels with the largest weights in its code, with "
-    "sign: a negative one speaks against it. The paper prints five neighbours, without weights, and not its penalty."
+    "sign: a negative one speaks against it; in parentheses the rows that have both. The paper prints five "
+    "neighbours, without weights, and not its penalty."
 )
 _FIRM_NOTE = (
     "In how many draws a neighbour stayed in the code with the same sign: with a random half of the rows, and with a "
@@ -51,6 +55,24 @@ _PENALTY_NOTE = (
     "The penalty is a share of the rows; a larger one keeps fewer labels. *As printed* is the paper's own coding, "
     "answers -1/+1 and no intercept: there, codes are spent on the constant -1."
 )
+
+
+_PAPER_NOTE = (
+    "Rows that have both labels, and the weight of the paper's neighbour in our code (centred) at each penalty. A "
+    "label that hardly ever stands beside another one can only speak against it."
+)
+
+
+def _paper_table(records: Sequence[NeighbourRecord]) -> str:
+    lams = sorted({record.lam for record in records})
+    body = []
+    for label in _labels(records):
+        for rank in sorted({record.rank for record in records}):
+            found = {r.lam: r for r in records if (r.label, r.rank) == (label, rank)}
+            first = next(iter(found.values()))
+            weights = [f"{found[lam].weight:+.3f}" if found[lam].weight else "0" for lam in lams]
+            body.append([label, first.neighbour, f"{first.n_both} of {first.n_yes}", *weights])
+    return markdown_table(["label", "in the paper", "rows with both", *(f"at {lam:.1g}" for lam in lams)], body)
 
 
 def _labels(records: Sequence[NeighbourRecord]) -> list[str]:
@@ -73,7 +95,7 @@ def _shared(code: Sequence[NeighbourRecord], dataset: str, label: str) -> tuple[
 
 
 def _written(code: Sequence[NeighbourRecord]) -> str:
-    return ", ".join(f"{record.weight:+.2f} {record.neighbour}" for record in code) or "(empty)"
+    return ", ".join(f"{record.weight:+.2f} {record.neighbour} ({record.n_both})" for record in code) or "(empty)"
 
 
 def _counts(records: Sequence[NeighbourRecord], label: str, view: str, rank: int) -> tuple[int, int]:
@@ -138,6 +160,11 @@ def _label_data(records: Sequence[NeighbourRecord], label: str) -> dict[str, Any
         ],
         "paper": list(paper),
         "shared": shared,
+        "paper_weights": [
+            {"name": r.neighbour, "lam": r.lam, "weight": r.weight, "n_both": r.n_both}
+            for r in records
+            if (r.label, r.view) == (label, OF_PAPER)
+        ],
         "by_penalty": [
             {"coding": coding, "lam": lam, "code_size": found[0].code_size if found else 0}
             | {"neighbours": [[record.neighbour, record.weight] for record in found]}
