@@ -59,7 +59,7 @@ _PENALTY_NOTE = (
 
 _PAPER_NOTE = (
     "Rows that have both labels, and the weight of the paper's neighbour in our code (centred) at each penalty. A "
-    "label that hardly ever stands beside another one can only speak against it."
+    "label that never stands beside another one can only speak against it."
 )
 
 
