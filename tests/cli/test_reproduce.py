@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -247,3 +250,32 @@ def test_a_report_of_nothing_is_one_error(tmp_path):
     assert result.exit_code == 3
     assert "has no records of any experiment" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(data_root, tmp_path):
+    """The program itself with two workers, interrupted after its first records."""
+    command = [sys.executable, "-m", "streamlabel", "reproduce", "budget", "--quick", "--jobs", "2", "--out"]
+    environ = {**os.environ, "STREAMLABEL_DATA": str(data_root)}
+    path = tmp_path / "cut" / "budget.jsonl"
+    child = subprocess.Popen(
+        [*command, str(tmp_path / "cut")], env=environ, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        end = time.monotonic() + 120
+        while not (path.exists() and path.read_bytes()):
+            assert child.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        os.killpg(child.pid, signal.SIGINT)
+        said = child.communicate(timeout=60)[1]
+    finally:
+        child.kill()
+    assert (child.returncode, said.strip()) == (130, "interrupted")
+    kept = path.read_bytes()
+    assert 0 < kept.count(b"\n") < 8
+    for folder in ("cut", "whole"):
+        subprocess.run([*command, str(tmp_path / folder)], env=environ, check=True, stdout=subprocess.DEVNULL)
+    assert path.read_bytes().startswith(kept)
+    assert same(tmp_path / "cut", tmp_path / "whole")
