@@ -20,7 +20,7 @@ from streamlabel.results import CSR, FloatArray
 __all__ = ["Embedding", "embed", "observed_products"]
 
 _DENSE_ROWS = 400  # up to here all eigenvalues are cheaper than some
-_START_ROUNDS = 4  # of subspace iteration, from a random subspace
+_START_ROUNDS = 2  # of subspace iteration, from a random subspace
 _BLOCK_CELLS = 2_000_000
 _GATHER = 30  # gathering a product costs as much as computing so many in a matrix product
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse import get_index_dtype
 
 from streamlabel.results import CSR, FloatArray, IntArray
 
@@ -37,9 +38,10 @@ def neighbour_gram(labels: CSR, n_neighbours: int, *, cosine: bool = True) -> CS
         columns[block] = _largest(products, k)
         products[own - block.start, own] = lengths
         values[block] = np.take_along_axis(products, columns[block], axis=1)
-    ends = np.arange(0, n_rows * k + 1, k)
+    dtype = get_index_dtype(maxval=2 * n_rows * k)  # half the memory to read in every product, where it suffices
+    ends = np.arange(0, n_rows * k + 1, k, dtype=dtype)
     # raised by 1, so that an observed 0 is larger than what is not stored
-    one_way = sparse.csr_array((values.ravel() + 1.0, columns.ravel(), ends), shape=(n_rows, n_rows))
+    one_way = sparse.csr_array((values.ravel() + 1.0, columns.ravel().astype(dtype), ends), shape=(n_rows, n_rows))
     both = sparse.csr_array(one_way.maximum(one_way.T))
     return sparse.csr_array((both.data - 1.0, both.indices, both.indptr), shape=both.shape)
 
