@@ -37,7 +37,7 @@ def test_it_has_the_table_the_sentence_the_command_the_machine_and_what_is_missi
     text = (folder / "docs" / "results.md").read_text(encoding="utf-8")
     assert text == found.text
     origin = json.loads((folder / "results" / "toy.run.json").read_text(encoding="utf-8"))
-    for part in ("There are 6 records.", "a 1 2 0.300", "`streamlabel reproduce toy --seeds 2`", "Not run: other."):
+    for part in ("There are 6 records.", "a 1 2 0.300", "`streamlabel reproduce toy --seeds 2`", "- other: not run."):
         assert part in text
     assert origin["machine"] in text
     for name, version in origin["versions"].items():

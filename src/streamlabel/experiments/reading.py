@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,112 +19,126 @@ _SHOWN = 5  # losses that are named
 
 @dataclass(frozen=True)
 class Standing:
-    """The learner against one competitor on one set, over all places and measures of an experiment."""
+    """The verdicts over a group of comparisons, and the mean gain in points."""
 
-    experiment: str
-    dataset: str
-    competitor: str
     wins: int
     ties: int
     loses: int
     undecided: int
     gain: float
 
+    @classmethod
+    def of(cls, group: Sequence[Comparison]) -> Standing:
+        counts = Counter(one.verdict for one in group)
+        wins, ties, loses, undecided = (counts[verdict] for verdict in (WINS, TIES, LOSES, UNDECIDED))
+        return cls(wins, ties, loses, undecided, float(np.mean([one.gain for one in group])))
 
-def standings(found: Mapping[str, Iterable[Comparison]]) -> list[Standing]:
-    """From comparisons by experiment, in their order."""
+    @property
+    def cells(self) -> list[str]:
+        return [*(str(n) for n in (self.wins, self.ties, self.loses, self.undecided)), f"{self.gain:+.2f}"]
+
+
+_VERDICTS = [WINS, TIES, LOSES, UNDECIDED, "mean gain (points)"]
+
+
+def standings(found: Mapping[str, Iterable[Comparison]]) -> dict[tuple[str, str, str], Standing]:
+    """By experiment, set and competitor, over places and measures."""
     groups: dict[tuple[str, str, str], list[Comparison]] = {}
     for experiment, comparisons in found.items():
         for one in comparisons:
             groups.setdefault((experiment, one.dataset, one.competitor), []).append(one)
-    rows = []
-    for (experiment, dataset, competitor), group in groups.items():
-        counts = Counter(one.verdict for one in group)
-        wins, ties, loses, undecided = (counts[verdict] for verdict in (WINS, TIES, LOSES, UNDECIDED))
-        gain = float(np.mean([one.gain for one in group]))
-        rows.append(Standing(experiment, dataset, competitor, wins, ties, loses, undecided, gain))
-    return rows
+    return {key: Standing.of(group) for key, group in groups.items()}
 
 
 def reading(found: Mapping[str, Sequence[Comparison]]) -> str:
     """The section as Markdown, without its heading."""
-    rows = standings(found)
-    if not rows:
-        return "No experiment that compares the learner with others was run, so there is nothing to read."
     everything = [one for comparisons in found.values() for one in comparisons]
-    parts = [_preface(everything), _table(rows), *_losses(found), _advice(rows)]
-    return "\n\n".join(parts)
-
-
-def _preface(comparisons: Sequence[Comparison]) -> str:
-    counts = Counter(one.verdict for one in comparisons)
-    undecided = f", and {counts[UNDECIDED]} with one seed decide nothing" if counts[UNDECIDED] else ""
-    return (
-        f"Of {len(comparisons)} comparisons (a set, a place, a measure, a competitor), the learner wins "
-        f"{counts[WINS]}, ties {counts[TIES]} and loses {counts[LOSES]}{undecided}. It wins or loses where the mean "
-        f"difference over seeds is more than {ERRORS:g} of its standard errors, and more than {LEAST:g} points; all "
-        "else is a tie. With many comparisons some are won and lost by chance: read the counts, not single places."
+    if not everything:
+        return "No experiment that compares the learner with others was run, so there is nothing to read."
+    by_competitor = [[*key, *standing.cells] for key, standing in standings(found).items()]
+    return "\n\n".join(
+        [
+            _preface(everything),
+            markdown_table(["experiment", "set", "against", *_VERDICTS], by_competitor),
+            "The same by place, over sets and competitors:",
+            markdown_table(["experiment", "where", *_VERDICTS], _by_place(found)),
+            _losses(everything),
+            _advice(everything),
+        ]
     )
 
 
-def _table(rows: Sequence[Standing]) -> str:
-    header = ["experiment", "set", "against", "wins", "ties", "loses", "undecided", "mean gain (points)"]
-    body = [
-        [
-            row.experiment,
-            row.dataset,
-            row.competitor,
-            *(str(n) for n in (row.wins, row.ties, row.loses, row.undecided)),
-            f"{row.gain:+.2f}",
-        ]
-        for row in rows
-    ]
-    return markdown_table(header, body)
+def _preface(comparisons: Sequence[Comparison]) -> str:
+    found = Standing.of(comparisons)
+    undecided = f", and {found.undecided} with one seed decide nothing" if found.undecided else ""
+    return (
+        f"Of {len(comparisons)} comparisons (a set, a place, a measure, a competitor), the learner wins {found.wins}, "
+        f"ties {found.ties} and loses {found.loses}{undecided}. It wins or loses where the mean difference over seeds "
+        f"is more than {ERRORS:g} of its standard errors, and more than {LEAST:g} points; all else is a tie. With many "
+        "comparisons some are won and lost by chance: read the counts, not single places."
+    )
 
 
-def _losses(found: Mapping[str, Sequence[Comparison]]) -> list[str]:
-    """The deepest losses, one sentence a competitor."""
-    by_competitor: dict[str, list[Comparison]] = {}
-    for comparisons in found.values():
+def _by_place(found: Mapping[str, Iterable[Comparison]]) -> list[list[str]]:
+    rows = []
+    for experiment, comparisons in found.items():
+        groups: dict[str, list[Comparison]] = {}
         for one in comparisons:
-            if one.verdict == LOSES:
-                by_competitor.setdefault(one.competitor, []).append(one)
+            groups.setdefault(one.where, []).append(one)
+        rows += [[experiment, where, *Standing.of(groups[where]).cells] for where in sorted(groups, key=_by_number)]
+    return rows
+
+
+def _by_number(where: str) -> tuple[float, str]:
+    """As a reader would sort: 50 rows before 100 rows."""
+    number = re.search(r"\d+(\.\d+)?", where)
+    return (float(number[0]) if number else 0.0), where
+
+
+def _losses(comparisons: Iterable[Comparison]) -> str:
+    """The deepest losses, one line a competitor."""
+    by_competitor: dict[str, list[Comparison]] = {}
+    for one in comparisons:
+        if one.verdict == LOSES:
+            by_competitor.setdefault(one.competitor, []).append(one)
     if not by_competitor:
-        return ["It loses nowhere."]
+        return "No comparison is lost."
     lines = []
     for competitor, lost in by_competitor.items():
         deepest = sorted(lost, key=lambda one: one.gain)[:_SHOWN]
-        places = "; ".join(
-            f"{one.dataset}, {one.where}: {one.measure} {one.gain:+.2f} ± {one.error:.2f}" for one in deepest
-        )
         more = f" (the deepest {_SHOWN} of {len(lost)})" if len(lost) > _SHOWN else ""
-        lines.append(f"- It loses to {competitor}{more}: {places}.")
-    return ["\n".join(lines)]
+        lines.append(f"- It loses to {competitor}{more}: {'; '.join(map(_place, deepest))}.")
+    return "\n".join(lines)
 
 
 def _place(one: Comparison) -> str:
     return f"{one.dataset}, {one.where}: {one.measure} {one.gain:+.2f} ± {one.error or 0.0:.2f}"
 
 
-def _advice(rows: Sequence[Standing]) -> str:
+_SAID = {
+    WINS: (
+        "it wins more often than it loses: use the learner as it is. Where a table shows losses for your kind of set, "
+        "number of answers and measure, judge both on held-out rows of your own before you choose."
+    ),
+    TIES: "neither is ahead: take what is simpler to run where you are.",
+    LOSES: (
+        "it loses more often than it wins: where that kind of set and measure is what counts, use that instead, or see "
+        'whether `loss="logistic"` (or `"auto"`) closes the gap on held-out rows of your own; it keeps everything else '
+        "of the learner."
+    ),
+    UNDECIDED: "nothing is decided by one seed: run more.",
+}
+
+
+def _advice(comparisons: Sequence[Comparison]) -> str:
     """What follows for a user, by what was found about each competitor over all experiments and sets."""
-    groups: dict[str, list[str]] = {"take": [], "either": [], "other": []}
-    for competitor in dict.fromkeys(row.competitor for row in rows):
-        wins = sum(row.wins for row in rows if row.competitor == competitor)
-        loses = sum(row.loses for row in rows if row.competitor == competitor)
-        group = "other" if loses > wins else "take" if wins > loses else "either"
-        groups[group].append(competitor)
-    said = {
-        "take": (
-            "it wins more often than it loses: use the learner as it is. Where the table shows losses for your kind of "
-            "set and measure, judge both on held-out rows of your own before you choose."
-        ),
-        "either": "neither is ahead: take what is simpler to run where you are.",
-        "other": (
-            "it loses more often than it wins: where that kind of set and measure is what counts, use that instead, or "
-            'see whether `loss="logistic"` (or `"auto"`) closes the gap on held-out rows of your own; it keeps '
-            "everything else of the learner."
-        ),
-    }
-    lines = [f"- Against {', '.join(names)} {said[group]}" for group, names in groups.items() if names]
+    groups: dict[str, list[str]] = {verdict: [] for verdict in _SAID}
+    for competitor in dict.fromkeys(one.competitor for one in comparisons):
+        group = [one for one in comparisons if one.competitor == competitor]
+        found = Standing.of(group)
+        if found.undecided == len(group):
+            groups[UNDECIDED].append(competitor)
+        else:
+            groups[WINS if found.wins > found.loses else LOSES if found.loses > found.wins else TIES].append(competitor)
+    lines = [f"- Against {', '.join(names)} {_SAID[verdict]}" for verdict, names in groups.items() if names]
     return "What to do:\n\n" + "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 import os
@@ -19,7 +20,6 @@ from streamlabel.experiments.reading import reading, standings
 from streamlabel.experiments.records import write_whole
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
 from streamlabel.experiments.runner import record_file
-from streamlabel.experiments.tables import markdown_table
 
 __all__ = ["ResultsPage", "write_results_page"]
 
@@ -105,7 +105,10 @@ def _data(found: list[_Found], not_run: list[str]) -> dict[str, Any]:
             for one in found
         },
         "not_run": not_run,
-        "standings": [vars(standing) for standing in standings(_comparisons(found))],
+        "standings": [
+            {"experiment": experiment, "dataset": dataset, "competitor": competitor, **dataclasses.asdict(standing)}
+            for (experiment, dataset, competitor), standing in standings(_comparisons(found)).items()
+        ],
     }
 
 
@@ -116,8 +119,6 @@ def _text(found: list[_Found], not_run: list[str]) -> str:
         f"run them. This page was made on {datetime.date.today().isoformat()}.",
         _overview(found, not_run),
     ]
-    if not_run:
-        parts.append(f"Not run: {', '.join(not_run)}.")
     parts += [*_machines(found), "## Where the learner wins, ties and loses", reading(_comparisons(found))]
     for one in found:
         parts += [f"## {one.experiment.title}", f"`{_command(one)}`", one.page.sentence]
@@ -131,12 +132,12 @@ def _command(one: _Found) -> str:
 
 
 def _overview(found: list[_Found], not_run: list[str]) -> str:
-    body = [
-        [one.experiment.name, str(one.origin.get("date", "unknown")), str(one.n_records), one.page.sentence]
+    lines = [
+        f"- {one.experiment.name} ({one.origin.get('date', 'date unknown')}, {one.n_records} records): "
+        f"{one.page.sentence}"
         for one in found
     ]
-    body += [[name, "not run", "0", ""] for name in not_run]
-    return markdown_table(["experiment", "run on", "records", "what it shows"], body)
+    return "\n".join([*lines, *(f"- {name}: not run." for name in not_run)])
 
 
 def _machines(found: list[_Found]) -> list[str]:
