@@ -77,9 +77,9 @@ def test_the_whole_grid_goes_from_a_tenth_to_all(monkeypatch):
 
 def test_the_sentence_names_the_best_of_the_records(records):
     best = max((r for r in records if r.share == 100), key=lambda r: r.p1)
-    assert f"has the best P@1, {best.p1:.1f}" in page(records).sentence
+    assert f"the best P@1, {best.p1:.1f}, is that of " in page(records).sentence
     raised = [replace(r, p1=99.0) if r.method == "LEML" else r for r in records]
-    assert "LEML has the best P@1, 99.0" in page(raised).sentence
+    assert "the best P@1, 99.0, is that of LEML (SLL " in page(raised).sentence
 
 
 def test_the_page_has_curves_and_everybody(records):
@@ -97,4 +97,5 @@ def test_pictures_have_a_level_for_br(records):
     (level,) = (series for series in curves.panels[0].series if series.label == BR)
     assert level.y[0] == level.y[1]
     assert bars.kind == "bars"
-    assert len(bars.panels[0].series) == len(SOME)
+    assert [series.label for series in bars.panels[0].series] == ["P@1", "P@3", "P@5", "average AUC"]
+    assert bars.panels[0].series[0].x == SOME

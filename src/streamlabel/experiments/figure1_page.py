@@ -18,7 +18,7 @@ from streamlabel.experiments.method_tables import (
     tuned_only,
     with_spread,
 )
-from streamlabel.experiments.methods import BR, OWN, PEERS, SLL
+from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL
 from streamlabel.experiments.pictures import Panel, Picture, Series
 from streamlabel.experiments.sets import asked_name
 from streamlabel.experiments.tables import markdown_table
@@ -106,11 +106,14 @@ def _sentence(records: Sequence[Figure1Record]) -> str:
                 f" P@1 of SLL goes from {curve[low]:.1f} with {low}% of the labels at the start to {curve[high]:.1f} "
             )
             text += f"with {high}% (range over shares {max(curve.values()) - min(curve.values()):.1f} points);"
-        whole = {r.method: _means(records, dataset, r.method, "p1").get(100) for r in records if r.dataset == dataset}
-        ranked = sorted(((p1, method) for method, p1 in whole.items() if p1 is not None), reverse=True)
-        if ranked:
-            text += f" with all labels at the start {ranked[0][1]} has the best P@1, {ranked[0][0]:.1f}"
-            if whole.get(SLL) is not None:
+        found = {r.method: _means(records, dataset, r.method, "p1").get(100) for r in records if r.dataset == dataset}
+        whole = {method: round(p1, 1) for method, p1 in found.items() if p1 is not None}
+        if whole:
+            best = [method for method in METHODS if whole.get(method) == max(whole.values())]
+            text += (
+                f" with all labels at the start the best P@1, {max(whole.values()):.1f}, is that of {', '.join(best)}"
+            )
+            if SLL in whole and SLL not in best:
                 text += f" (SLL {whole[SLL]:.1f})"
         parts.append(text.rstrip(";"))
     return ". ".join(parts) + "."
@@ -174,27 +177,28 @@ def pictures(records: Sequence[Figure1Record]) -> list[Picture]:
                 )
             )
         whole = [record for record in here if record.share == 100]
-        bars = tuple(
-            Series(
-                method,
-                ("P@1", "P@3", "P@5"),
-                tuple(spread_of([getattr(r, field) for r in own])["mean"] for field in ("p1", "p3", "p5")),
-            )
-            for method, own in by_method(whole, (*OWN, *PEERS))
-        )
+        bars = tuple(_bars(whole, field, title) for field, title in _MEASURES.items()) if whole else ()
         if bars:
             found.append(
                 Picture(
                     f"{asked_name(dataset)}-all",
                     f"{dataset}: all labels at the start",
-                    "precision at 1, 3 and 5",
+                    "method",
                     "on test rows (percent)",
-                    (Panel("all labels", bars),),
+                    (Panel("P@1, P@3, P@5 and average AUC", bars),),
                     reading,
                     kind="bars",
                 )
             )
     return found
+
+
+def _bars(records: Sequence[Figure1Record], field: str, title: str) -> Series:
+    found = {
+        method: spread_of([getattr(r, field) for r in own])["mean"]
+        for method, own in by_method(records, (*OWN, *PEERS))
+    }
+    return Series(title, tuple(found), tuple(found.values()))
 
 
 def _curves(records: Sequence[Figure1Record], field: str) -> tuple[Series, ...]:

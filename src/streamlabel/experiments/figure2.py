@@ -8,18 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.experiment import Setting
-from streamlabel.experiments.methods import METHODS, OWN, PEERS, SLL, installed
+from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL, installed
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.sets import asked_name, load_set
 from streamlabel.experiments.tuning import Rows, as_text, learn_batch, learnable, narrowed
 from streamlabel.results import IntArray
 
-__all__ = ["DICTIONARY", "KEY", "NEW", "PAST", "Figure2Record", "Figure2Task", "keys", "left_out", "run", "tasks"]
+__all__ = [
+    "DICTIONARY",
+    "KEY",
+    "LARGE",
+    "MOST_FACTORED",
+    "NEW",
+    "PAST",
+    "Figure2Record",
+    "Figure2Task",
+    "keys",
+    "left_out",
+    "run",
+    "tasks",
+]
 
 KEY = ("dataset", "method", "n_past", "seed")
 NEW = 100
@@ -32,6 +46,7 @@ PAST = {
     "citeulike-t": (10_000, 20_000),
 }
 DICTIONARY, LARGE = 3000, 5000  # labels that may enter a code (the paper's number), from so many past labels on
+MOST_FACTORED = 6000  # rows or features: beyond, the strength is 1, since choosing it takes an eigendecomposition
 
 
 @dataclass(frozen=True)
@@ -104,9 +119,7 @@ def run(task: Figure2Task, done: Collection[Key]) -> Iterator[Figure2Record]:
             continue
         n_past, seed = key[2], key[3]
         past, new = _order(learnable(train.Y), n_past, max(task.sizes), seed)
-        parameters = dict(method.grid[0])
-        if task.method.startswith(SLL) and n_past >= LARGE:
-            parameters["dictionary"] = DICTIONARY
+        parameters = _parameters(task.method, n_past, min(X.shape))
         wall = cpu = before = 0.0
         ran = task.asked or not left_out(task.method, train.n_rows, n_past, len(new))
         if ran:
@@ -127,6 +140,15 @@ def run(task: Figure2Task, done: Collection[Key]) -> Iterator[Figure2Record]:
             cpu_seconds=cpu,
             past_seconds=before,
         )
+
+
+def _parameters(name: str, n_past: int, smaller_side: int) -> dict[str, Any]:
+    parameters = dict(METHODS[name].grid[0])
+    if name.startswith(SLL) and n_past >= LARGE:
+        parameters["dictionary"] = DICTIONARY
+    if name in (SLL, BR) and smaller_side > MOST_FACTORED:
+        parameters["beta"] = 1.0
+    return parameters
 
 
 def _order(able: IntArray, n_past: int, most_past: int, seed: int) -> tuple[IntArray, IntArray]:

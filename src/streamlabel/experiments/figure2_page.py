@@ -9,7 +9,7 @@ import numpy as np
 
 from streamlabel.experiments import figure2
 from streamlabel.experiments.experiment import Experiment, Page
-from streamlabel.experiments.figure2 import DICTIONARY, LARGE, Figure2Record
+from streamlabel.experiments.figure2 import DICTIONARY, LARGE, MOST_FACTORED, Figure2Record
 from streamlabel.experiments.method_tables import METHODS_OPTION, by_method, left_out_note
 from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL
 from streamlabel.experiments.pictures import Panel, Picture, Series
@@ -34,9 +34,10 @@ _HOW = (
     "own SLL and BR include thresholds and probabilities for every label, which the others do not give. "
     "Hyper-parameters are those that a method starts with; nothing is chosen. Times are for comparing within one run: "
     "take them with --jobs 1 on a machine that does nothing else.\n\n"
-    f"Large sets: from {LARGE:,} past labels on, SLL keeps a dictionary of {DICTIONARY:,}. Where dense classifiers of "
-    f"all labels would take more than {MOST_BYTES / 2**30:.0f} GiB, the {MOST_FEATURES:,} most frequent features are "
-    "kept, for everybody. A method is left out where rows times the labels it has to learn exceed what takes it about "
+    f"Large sets: from {LARGE:,} past labels on, SLL keeps a dictionary of {DICTIONARY:,}; with more than "
+    f"{MOST_FACTORED:,} rows and features the ridge strength is 1, not chosen. Where dense classifiers of all labels "
+    f"would take more than {MOST_BYTES / 2**30:.0f} GiB, the {MOST_FEATURES:,} most frequent features are kept, for "
+    "everybody. A method is left out where rows times the labels it has to learn exceed what takes it about "
     f"eight minutes, unless --methods names it: {_limits()}."
 )
 

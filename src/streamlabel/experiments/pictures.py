@@ -17,6 +17,7 @@ __all__ = ["Panel", "Picture", "Series", "draw"]
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")  # Okabe and Ito
 _MARKS = "osD^vP*X"
+_DASHES = ("-", "--", ":")  # for more series than colours
 _STYLE: dict[str, Any] = {
     "svg.hashsalt": "streamlabel",
     "svg.fonttype": "none",
@@ -132,9 +133,8 @@ def _lines(axes: Axes, panel: Panel, labels: list[str]) -> None:
     for series in panel.series:
         place = labels.index(series.label)
         colour = _COLOURS[place % len(_COLOURS)]
-        axes.plot(
-            series.x, series.y, color=colour, marker=_MARKS[place % len(_MARKS)], ms=4, lw=1.4, label=series.label
-        )
+        mark, dash = _MARKS[place % len(_MARKS)], _DASHES[place // len(_COLOURS) % len(_DASHES)]
+        axes.plot(series.x, series.y, color=colour, marker=mark, ls=dash, ms=4, lw=1.4, label=series.label)
         if series.spread:
             low = [y - half for y, half in zip(series.y, series.spread, strict=True)]
             high = [y + half for y, half in zip(series.y, series.spread, strict=True)]
@@ -149,4 +149,5 @@ def _bars(axes: Axes, panel: Panel, labels: list[str]) -> None:
         at = [groups.index(name) + (place - (len(labels) - 1) / 2) * width for name in series.x]
         colour = _COLOURS[place % len(_COLOURS)]
         axes.bar(at, series.y, width, yerr=series.spread or None, color=colour, label=series.label, capsize=2)
-    axes.set_xticks(range(len(groups)), [str(name) for name in groups])
+    many: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if len(groups) > 6 else {}
+    axes.set_xticks(range(len(groups)), [str(name) for name in groups], **many)
