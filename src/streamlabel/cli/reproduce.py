@@ -122,9 +122,9 @@ def _callback(experiment: Experiment[Any, Any]) -> Callable[..., None]:
             run_experiment(experiment, setting, file, jobs or cpu_count(), progress)
         outcome = write_results(experiment, file, out, _as_given(click.get_current_context()))
         note(f"written: {', '.join(str(path) for path in outcome.files)}")
+        write(outcome.data, as_json=as_json, text=outcome.text.rstrip)
         if outcome.no_pictures:
             click.echo(outcome.no_pictures, err=True)
-        write(outcome.data, as_json=as_json, text=outcome.text.rstrip)
 
     return call
 
