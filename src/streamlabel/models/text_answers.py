@@ -14,7 +14,7 @@ from scipy import sparse
 from streamlabel._validation import canonical_labels, check_label_names, default_label_names
 from streamlabel.data.records import LabelLists
 from streamlabel.exceptions import DataError
-from streamlabel.results import CSC, CSR, FloatArray, IntArray
+from streamlabel.results import CSR, FloatArray, IntArray
 
 __all__ = ["Answers", "AskedTexts", "TextIndex", "gather_answers", "read_answers", "read_tags", "stack_rows"]
 
@@ -123,8 +123,8 @@ def gather_answers(batch: Sequence[Answers], n_rows: int) -> AskedTexts:
     place: dict[Key, int] = {key: at for at, key in enumerate((*used, *texts))}
     yes = [[place[key] for key in one.yes] for one in batch]
     asked = [[place[key] for key in (*one.yes, *one.no, *one.weak)] for one in batch]
-    everything = all(len(cells) == len(place) for cells in asked)
-    return AskedTexts(rows, texts, _mask(yes, len(place)).tocsr(), None if everything else _mask(asked, len(place)).tocsr())
+    cells = None if all(len(rows) == len(place) for rows in asked) else _mask(asked, len(place))
+    return AskedTexts(rows, texts, _mask(yes, len(place)), cells)
 
 
 def stack_rows(first: Any, second: Any) -> CSR | FloatArray:
@@ -134,10 +134,11 @@ def stack_rows(first: Any, second: Any) -> CSR | FloatArray:
     return sparse.csr_array(sparse.vstack((sparse.csr_array(first), sparse.csr_array(second)), format="csr"))
 
 
-def _mask(columns: list[list[int]], n_rows: int) -> CSC:
+def _mask(columns: list[list[int]], n_rows: int) -> CSR:
     indptr = np.concatenate(([0], np.cumsum([len(rows) for rows in columns])))
     indices = np.array([row for rows in columns for row in sorted(rows)], dtype=np.intp)
-    return sparse.csc_array((np.ones(len(indices), dtype=bool), indices, indptr), shape=(n_rows, len(columns)))
+    mask = sparse.csc_array((np.ones(len(indices), dtype=bool), indices, indptr), shape=(n_rows, len(columns)))
+    return mask.tocsr()
 
 
 def _names(tags: Any, row: int) -> list[str]:

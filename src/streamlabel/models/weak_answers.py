@@ -29,6 +29,7 @@ __all__ = ["add_weak_answers", "bounded_thresholds"]
 PER_YES = 20
 MOST = 1000
 CAP = 2.0
+MOST_OFTEN = 0.5
 MOST_LOOKED_AT = 2000
 
 
@@ -63,7 +64,7 @@ def bounded_thresholds(
             continue
         n_rows, number = int(kept.X.shape[0]), model._numbers[answers.name]
         own = sum(isinstance(key, int) for key in answers.yes) / n_rows
-        share = min(CAP * max(kept.labels.nnz / np.prod(kept.labels.shape), own), 0.5)
+        share = min(CAP * max(kept.labels.nnz / np.prod(kept.labels.shape), own), MOST_OFTEN)
         rows = np.random.default_rng(seed).permutation(_not_asked(answers, n_rows))[:MOST_LOOKED_AT]
         scores = model._classifiers.scores(kept.X[np.sort(rows)], np.array([number]))[:, 0]
         bound = float(np.quantile(scores, 1.0 - share))
