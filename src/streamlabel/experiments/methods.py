@@ -121,7 +121,7 @@ _OWN_METHODS = (
     ),
     Method("LEML", _leml, _grid(rank=(100, 50, 200), beta=(1.0, 0.1, 0.3, 3.0, 10.0)), retrains=True, random=True),
     Method(
-        "SLEEC", _sleec, _grid(n_predict_neighbours=(10, 25, 50), beta=(3.0, 10.0)),
+        "SLEEC", _sleec, _grid(n_predict_neighbours=(25, 50, 100), beta=(3.0, 1.0)),
         retrains=True, random=True, most_cells=_SLOW,
     ),
 )  # fmt: skip
