@@ -14,10 +14,10 @@ from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import IntArray
 from streamlabel.store.learning import encode_positives
 from streamlabel.store.reader import Snapshot
-from streamlabel.store.segments import Place, Segment, checksum
+from streamlabel.store.segments import Place, Segment, checksum, version_checksum
 from streamlabel.store.writer import Change, StoreWriter
 
-__all__ = ["Added", "check_grown", "grown", "insert_labels"]
+__all__ = ["Added", "begin_versions", "check_grown", "grown", "insert_labels"]
 
 CLASSIFIER = f"INSERT INTO classifier VALUES ({', '.join('?' * 20)})"
 
@@ -54,7 +54,7 @@ def insert_labels(
              report.n_yes, report.n_rows - report.n_yes, unasked[j], lam, beta, float(report.share),
              int(report.anchored), report.loss, int(report.coupled), float(report.gap))
         )  # fmt: skip
-        versions.append((label, number, states.names[j], float(states.decisions.thresholds[j]), change.revision))
+        versions.append((label, number, states.names[j], float(states.decisions.thresholds[j])))
         neighbours, weights = states.codes[j]
         relations += zip([number] * len(neighbours), ids[neighbours].tolist(), weights.tolist(), strict=True)
         positives = states.positives[j]
@@ -64,12 +64,18 @@ def insert_labels(
         "INSERT INTO label VALUES (?, ?, ?)", [(label, change.revision, origin) for label in labels.tolist()]
     )
     connection.executemany(CLASSIFIER, rows)
-    connection.executemany(
-        "INSERT INTO version (label, classifier, name, threshold, born) VALUES (?, ?, ?, ?, ?)", versions
-    )
+    begin_versions(change, versions)
     connection.executemany("INSERT INTO relation VALUES (?, ?, ?)", relations)
     connection.executemany("INSERT INTO answer VALUES (?, ?, ?)", answers)
     return Added(labels, np.arange(last + 1, last + 1 + n_new), [place for place, _ in written], np.array(sums))
+
+
+def begin_versions(change: Change, versions: Sequence[tuple[int, int, str, float]]) -> None:
+    """(label, classifier, name, threshold): what these labels are from this revision on."""
+    change.connection.executemany(
+        "INSERT INTO version (label, classifier, name, threshold, checksum, born) VALUES (?, ?, ?, ?, ?, ?)",
+        [(*version, version_checksum(*version), change.revision) for version in versions],
+    )
 
 
 def check_grown(model: StreamingLabelClassifier, snapshot: Snapshot) -> None:

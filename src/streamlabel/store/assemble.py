@@ -25,7 +25,7 @@ from streamlabel.store.learning import LEARNING, TRIALS, decode_rows, decode_tri
 from streamlabel.store.limits import check_column
 from streamlabel.store.parts import list_parts, read_part
 from streamlabel.store.reader import Snapshot, read_files
-from streamlabel.store.records import LabelRecord, read_labels
+from streamlabel.store.records import LabelRecord, records_of
 
 __all__ = ["assemble", "facts_of", "meta_of"]
 
@@ -54,8 +54,7 @@ def assemble(
 ) -> StreamingLabelClassifier:
     """The estimator; ``learning`` False leaves out the rows that it was fitted on."""
     facts = facts_of(snapshot)
-    known = {record.id: record for record in read_labels(connection, snapshot.revision)}
-    records = [known[label] for label in snapshot.labels.tolist()]
+    records = records_of(connection, snapshot)
     numbers = [(record.threshold, record.slope, record.shift) for record in records]
     check_column(itertools.chain.from_iterable(numbers), float, "the numbers of a label", snapshot.folder / CATALOGUE)
     thresholds, slope, shift = np.array(numbers, dtype=np.float64).reshape(-1, 3).T

@@ -68,6 +68,9 @@ def writing(folder: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA fullfsync = ON")
             _check_schema(connection, folder)
+            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if said != "ok":
+                raise DataError(f"is damaged ({said}); restore it from a backup", source=folder / CATALOGUE)
         except BaseException:
             connection.close()
             raise
@@ -105,7 +108,7 @@ def explain(folder: Path) -> Iterator[None]:
         raise DataError(f"cannot be read or written: {text}; run doctor", source=source) from error
     except sqlite3.IntegrityError as error:
         raise ConflictError(f"{source}: a name is taken ({error}); choose another one") from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise DataError(f"is damaged ({error}); run doctor, or restore it from a backup", source=source) from error
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from streamlabel._validation import check_label_names
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
+from streamlabel.store.append import begin_versions
 from streamlabel.store.format import CATALOGUE
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_meta
 from streamlabel.store.writer import Change, StoreWriter
@@ -24,8 +25,6 @@ __all__ = [
     "roll_back_label",
     "set_threshold",
 ]
-
-BEGIN = "INSERT INTO version (label, classifier, name, threshold, born) VALUES (?, ?, ?, ?, ?)"
 
 
 def rename_label(writer: StoreWriter, snapshot: Snapshot, name: str, new_name: str, key: str | None) -> None:
@@ -71,8 +70,8 @@ def roll_back(writer: StoreWriter, snapshot: Snapshot, revision: int, key: str |
         _end(change, "version", now - then)
         for (number,) in sorted(then - now):
             connection.execute(
-                "INSERT INTO version (label, classifier, name, threshold, born) SELECT label, classifier, name, "
-                "threshold, ? FROM version WHERE number = ?",
+                "INSERT INTO version (label, classifier, name, threshold, checksum, born) SELECT label, classifier, "
+                "name, threshold, checksum, ? FROM version WHERE number = ?",
                 (change.revision, number),
             )
         parts_then = set(connection.execute(f"SELECT v.number FROM part v WHERE {LIVE}", before).fetchall())
@@ -106,7 +105,7 @@ def roll_back_label(writer: StoreWriter, snapshot: Snapshot, name: str, revision
     with writer.change("rollback", {"label": name, "to": revision}, key) as change:
         end_versions(change, [label])
         if found is not None:
-            connection.execute(BEGIN, (label, *found, change.revision))
+            begin_versions(change, [(label, *found)])
 
 
 def end_versions(change: Change, labels: Sequence[int]) -> None:
@@ -131,14 +130,9 @@ def _replace(
         "SELECT threshold FROM version WHERE label = ? AND retired IS NULL", (label,)
     ).fetchone()
     end_versions(change, [label])
-    values = (
-        label,
-        int(snapshot.classifiers[column]),
-        snapshot.names[column] if name is None else name,
-        known if threshold is None else threshold,
-        change.revision,
-    )
-    change.connection.execute(BEGIN, values)
+    name = snapshot.names[column] if name is None else name
+    threshold = known if threshold is None else threshold
+    begin_versions(change, [(label, int(snapshot.classifiers[column]), name, threshold)])
 
 
 def _revive_part(change: Change, number: int) -> None:

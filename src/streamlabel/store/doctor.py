@@ -21,10 +21,10 @@ from streamlabel.store.catalogue import reading
 from streamlabel.store.changes import end_versions
 from streamlabel.store.files import create_file, header_of, header_problem, sync_directory, write_at
 from streamlabel.store.format import CATALOGUE, HEADER_SIZE, PART
-from streamlabel.store.limits import open_regular
+from streamlabel.store.limits import check_column, open_regular
 from streamlabel.store.parts import read_part
 from streamlabel.store.reader import latest_revision, read_files, read_meta
-from streamlabel.store.segments import Place, Segment
+from streamlabel.store.segments import Place, Segment, version_checksum
 from streamlabel.store.writer import StoreWriter
 
 __all__ = ["Finding", "examine"]
@@ -46,9 +46,19 @@ class Finding:
 
 def examine(folder: Path, *, repair: bool = False) -> list[Finding]:
     """Everything that is wrong with a stored model; with ``repair``, also mended where that is possible."""
-    findings = list(_catalogue(folder))
-    if findings:
-        return findings
+    try:
+        return _examine(folder, repair)
+    except DataError as error:
+        return [Finding("catalogue", CATALOGUE, CATALOGUE, error.problem, "restore the directory from a backup")]
+
+
+def _examine(folder: Path, repair: bool) -> list[Finding]:
+    with reading(folder) as connection:
+        (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        read_meta(connection, folder / CATALOGUE)
+        latest_revision(connection, folder / CATALOGUE)
+        if said != "ok":
+            raise DataError(str(said))
     findings = list(_files(folder))
     if repair and findings:
         with closing(_writer(folder)) as writer:
@@ -63,19 +73,6 @@ def examine(folder: Path, *, repair: bool = False) -> list[Finding]:
 
 def _writer(folder: Path) -> StoreWriter:
     return StoreWriter(folder, actor="doctor")
-
-
-def _catalogue(folder: Path) -> Iterator[Finding]:
-    remedy = "restore the directory from a backup"
-    try:
-        with reading(folder) as connection:
-            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            read_meta(connection, folder / CATALOGUE)
-            latest_revision(connection, folder / CATALOGUE)
-            if said != "ok":
-                yield Finding("catalogue", CATALOGUE, CATALOGUE, str(said), remedy)
-    except DataError as error:
-        yield Finding("catalogue", CATALOGUE, CATALOGUE, error.problem, remedy)
 
 
 def _files(folder: Path) -> Iterator[Finding]:
@@ -102,10 +99,13 @@ def _rows(folder: Path, broken: set[str | int]) -> Iterator[Finding]:
         files = read_files(connection, folder, int(read_meta(connection, folder)["n_features"]))
         rows = connection.execute(
             "SELECT c.segment, c.slot, c.start, c.nnz, c.checksum, c.intercept, v.label, v.name, "
-            "v.retired FROM classifier c JOIN version v ON v.classifier = c.id"
+            "v.retired, c.id, v.threshold, v.checksum FROM classifier c JOIN version v ON v.classifier = c.id"
         ).fetchall()
+    numbers = (number for row in rows for number in (*row[:5], row[6]))
+    check_column(numbers, int, "the table of classifiers", folder / CATALOGUE)
+    check_column((row[5] for row in rows), float, "the table of classifiers", folder / CATALOGUE)
     segments = {n: Segment(folder, info) for n, info in files.items() if info.kind != PART and n not in broken}
-    for number, slot, start, nnz, expected, intercept, label, name, retired in rows:
+    for number, slot, start, nnz, expected, intercept, label, name, retired, *said in rows:
         if number in broken:
             problem = "its segment is damaged"
         elif number not in segments:
@@ -113,6 +113,8 @@ def _rows(folder: Path, broken: set[str | int]) -> Iterator[Finding]:
         else:
             place = Place(number, slot, start, nnz)
             problem = segments[number].problem(place, expected, intercept)
+            if not problem and version_checksum(label, said[0], name, said[1]) != said[2]:
+                problem = "its name, threshold or place was written to"
         if problem and retired is None:
             where = f"label {name!r}, row {slot} of segment {number}"
             yield Finding("label", label, where, problem, "repair takes the label out; learn it again")

@@ -67,7 +67,7 @@ CREATE TABLE classifier (
     loss TEXT NOT NULL, coupled INTEGER NOT NULL, gap REAL NOT NULL);
 CREATE TABLE version (
     number INTEGER PRIMARY KEY, label INTEGER NOT NULL, classifier INTEGER NOT NULL, name TEXT NOT NULL,
-    threshold REAL NOT NULL, born INTEGER NOT NULL, retired INTEGER);
+    threshold REAL NOT NULL, checksum INTEGER NOT NULL, born INTEGER NOT NULL, retired INTEGER);
 CREATE UNIQUE INDEX live_name ON version (name) WHERE retired IS NULL;
 CREATE INDEX version_label ON version (label);
 CREATE TABLE relation (

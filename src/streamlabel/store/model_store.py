@@ -20,6 +20,7 @@ from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR
 from streamlabel.store import changes, vacuum
 from streamlabel.store.append import check_grown, grown, insert_labels
+from streamlabel.store.catalogue import explain
 from streamlabel.store.create import write_model
 from streamlabel.store.doctor import Finding, examine
 from streamlabel.store.learning import LEARNING, TRIALS, encode_trials
@@ -108,7 +109,8 @@ class ModelStore(StoredModel):
         load_snapshot(folder)
         writer = StoreWriter(folder, actor=actor)
         try:
-            return cls(read_snapshot(folder, writer.connection), cache_bytes, writer)
+            with explain(folder):
+                return cls(read_snapshot(folder, writer.connection), cache_bytes, writer)
         except BaseException:
             writer.close()
             raise
@@ -201,7 +203,8 @@ class ModelStore(StoredModel):
 
     def vacuum(self, *, keep_from: int | None = None) -> int:
         """Forget the revisions before ``keep_from`` (all but the newest), and give back their room: bytes."""
-        freed = vacuum.vacuum(self._writing(), self._snapshot, keep_from)
+        with explain(self.path):
+            freed = vacuum.vacuum(self._writing(), self._snapshot, keep_from)
         self._reload()
         return freed
 
@@ -220,7 +223,8 @@ class ModelStore(StoredModel):
             with super()._catalogue() as connection:
                 yield connection
         else:
-            yield self._writer.connection
+            with explain(self.path):
+                yield self._writer.connection
 
     def _writing(self) -> StoreWriter:
         if self._writer is None:
@@ -229,15 +233,17 @@ class ModelStore(StoredModel):
 
     def _done(self, key: str | None) -> int | None:
         """The revision in which this key was used."""
-        connection = self._writing().connection
-        found = connection.execute("SELECT revision FROM event WHERE key = ?", (key,)).fetchone()
+        self._writing()
+        with self._catalogue() as connection:
+            found = connection.execute("SELECT revision FROM event WHERE key = ?", (key,)).fetchone()
         return None if found is None else int(found[0])
 
     def _append(
         self, states: LabelStates, unasked: list[int | None], key: str | None, learner: StreamingLabelClassifier | None
     ) -> None:
         writer, names = self._writing(), list(states.names)
-        keep = LEARNING in list_parts(writer.connection, self.revision)
+        with self._catalogue() as connection:
+            keep = LEARNING in list_parts(connection, self.revision)
         with writer.change("add", {"labels": names[:100], "n": len(names)}, key) as change:
             added = insert_labels(change, states, self._snapshot.labels, origin="added", unasked=unasked, keep=keep)
             memory = None if learner is None else learner._memory
@@ -254,10 +260,12 @@ class ModelStore(StoredModel):
     def _change(self, function: Any, *arguments: Any, key: str | None) -> int:
         if (done := self._done(key)) is not None:
             return done
-        function(self._writing(), self._snapshot, *arguments, key)
+        with explain(self.path):
+            function(self._writing(), self._snapshot, *arguments, key)
         return self._reload()
 
     def _reload(self) -> int:
         self._learner = None
-        self._show(read_snapshot(self.path, self._writing().connection, known=self._snapshot.segments))
+        with self._catalogue() as connection:
+            self._show(read_snapshot(self.path, connection, known=self._snapshot.segments))
         return self.revision

@@ -76,13 +76,13 @@ def read_part(
     number = list_parts(connection, revision).get(name)
     if number is None:
         raise NotFoundError(f"{folder}: revision {revision} has no part {name!r}")
-    (content,) = connection.execute("SELECT content FROM part WHERE number = ?", (number,)).fetchone()
+    found = connection.execute("SELECT content FROM part WHERE number = ?", (number,)).fetchone()
     rows = connection.execute(
         "SELECT name, dtype, shape, segment, start, n_bytes, checksum FROM part_array WHERE part = ?", (number,)
     ).fetchall()
     source = folder / CATALOGUE
     try:
-        value = json.loads(content)
+        value = json.loads(found[0])
     except (TypeError, ValueError, RecursionError) as error:
         raise DataError(f"the content of part {name!r} is damaged ({error}); run doctor", source=source) from error
     return Part(value, {row[0]: _read_array(folder, files, row, source) for row in rows})

@@ -10,7 +10,7 @@ from typing import Any
 
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.store.format import CATALOGUE, HEADER_SIZE, PART
-from streamlabel.store.reader import LIVE, latest_revision, read_meta
+from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_meta
 
 __all__ = [
     "LabelChange",
@@ -23,6 +23,7 @@ __all__ = [
     "read_labels",
     "read_metrics",
     "read_sizes",
+    "records_of",
 ]
 
 
@@ -120,6 +121,16 @@ def read_labels(connection: sqlite3.Connection, revision: int) -> list[LabelReco
         {"revision": revision},
     )
     return [_label_record(row) for row in rows]
+
+
+def records_of(connection: sqlite3.Connection, snapshot: Snapshot) -> list[LabelRecord]:
+    """The records of the labels of a snapshot, in its order."""
+    known = {record.id: record for record in read_labels(connection, snapshot.revision)}
+    try:
+        return [known[label] for label in snapshot.labels.tolist()]
+    except KeyError as error:
+        problem = f"label {error} is known in part only; it is damaged, run doctor"
+        raise DataError(problem, source=snapshot.folder / CATALOGUE) from error
 
 
 def read_history(connection: sqlite3.Connection, folder: Path, label: str | None = None) -> list[Revision]:

@@ -19,7 +19,7 @@ from streamlabel.results import FloatArray, IntArray
 from streamlabel.store.files import FileInfo, map_file
 from streamlabel.store.format import DENSE, SPARSE
 
-__all__ = ["Place", "Segment", "checksum", "encode_row", "is_sparse", "room_for"]
+__all__ = ["Place", "Segment", "checksum", "encode_row", "is_sparse", "room_for", "version_checksum"]
 
 LEAST_SPARSE = 4096
 LARGEST = 64 << 20
@@ -58,6 +58,11 @@ def checksum(content: bytes | memoryview, intercept: float) -> int:
     return zlib.crc32(_NUMBER.pack(intercept), zlib.crc32(content))
 
 
+def version_checksum(label: int, classifier: int, name: str, threshold: float) -> int:
+    """Of what a version says about a label: which classifier, which name, which threshold."""
+    return zlib.crc32(f"{label} {classifier} {threshold!r} {name}".encode())
+
+
 def room_for(n_features: int, n_before: int, n_now: int) -> int:
     """Rows of a new dense segment: as many as there are already, in whole blocks, up to 64 MB; at least what is needed.
 
@@ -78,12 +83,12 @@ class Segment:
         self._rows = np.frombuffer(self._bytes, _VALUE, whole * info.n_features).reshape(whole, info.n_features)
 
     def content(self, place: Place) -> memoryview | None:
-        """The bytes of a row; None where the file ends before it."""
+        """The bytes of a row; None where they are not in the file."""
         if self.info.kind == DENSE:
             start, size = 4 * self.info.n_features * place.slot, 4 * self.info.n_features
         else:
             start, size = place.start, 8 * place.nnz
-        return self._bytes[start : start + size] if start + size <= len(self._bytes) else None
+        return self._bytes[start : start + size] if 0 <= start <= len(self._bytes) - size else None
 
     def are_whole(self, slots: IntArray, expected: IntArray, intercept: FloatArray) -> bool:
         """Whether all these rows of a dense segment are right: `problem` in one go."""

@@ -30,9 +30,9 @@ from streamlabel.store.records import (
     StoreSizes,
     read_diff,
     read_history,
-    read_labels,
     read_metrics,
     read_sizes,
+    records_of,
 )
 
 __all__ = ["StoredModel", "without_damaged"]
@@ -90,8 +90,7 @@ class StoredModel:
     def labels(self) -> list[LabelRecord]:
         """Everything that is known about each label."""
         with self._catalogue() as connection:
-            known = {record.id: record for record in read_labels(connection, self.revision)}
-        return [known[label] for label in self._snapshot.labels.tolist()]
+            return records_of(connection, self._snapshot)
 
     def history(self, label: str | None = None) -> list[Revision]:
         """Every revision, newest first; or those that touched a label."""
