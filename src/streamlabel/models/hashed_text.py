@@ -38,7 +38,7 @@ class HashedTextVectorizer(TransformerMixin, BaseEstimator):
     idf_ : (n_columns,) inverse document frequency weights
     """
 
-    def __init__(self, *, n_columns: int = 2**16, longest: int = 1) -> None:
+    def __init__(self, *, n_columns: int = 2**15, longest: int = 1) -> None:
         self.n_columns = n_columns
         self.longest = longest
 

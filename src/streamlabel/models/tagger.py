@@ -35,7 +35,9 @@ __all__ = ["MemoryTagger"]
 
 
 class MemoryTagger(TextSuggester):
-    """A tagger that lives in this process; `streamlabel.Tagger` is the same with `save` and `open`.
+    """Texts and label names in, label names with scores out; new labels are learned while it is in use.
+
+    `streamlabel.Tagger` is this with `save` and `open`.
 
     Parameters
     ----------

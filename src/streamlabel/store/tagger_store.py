@@ -25,10 +25,7 @@ VECTORIZER, TEXTS = "vectorizer", "texts"
 
 
 class Tagger(MemoryTagger):
-    __doc__ = (MemoryTagger.__doc__ or "").replace(
-        "A tagger that lives in this process; `streamlabel.Tagger` is the same with `save` and `open`.",
-        "Texts and label names in, label names with scores out; new labels are learned while it is in use.",
-    )
+    __doc__ = MemoryTagger.__doc__
 
     _store: ModelStore | None = None
 
