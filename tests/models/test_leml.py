@@ -245,15 +245,15 @@ def test_stopping_short_is_said(case):
     ("name", "options", "published"),
     [
         ("bibtex", {"rank": 159, "beta": 2.0}, (62.54, 38.41, 28.21)),
-        ("delicious", {"rank": 100, "beta": 3.0}, (65.67, 60.55, 56.08)),
+        ("delicious", {"rank": 250, "beta": 5.0}, (65.67, 60.55, 56.08)),
     ],
 )
 def test_published_figures_are_met(data_root, name, options, published):
-    """P@1/3/5 of the extreme classification repository (other splits of the same sizes): not below by more than half a
-    point, not above by more than two. Parameters are those that `benchmarks/baselines.py` chose on training rows."""
+    """The extreme classification repository's P@1/3/5, of other splits of the same sizes: not below by more than half
+    a point, not above by more than one and a half. `benchmarks/baselines.py` chose the parameters on training rows."""
     train, test = (load_catalogue_set(name, split) for split in ("train", "test"))
     X, X_test = (sparse.csr_array(normalize(part.X.astype(np.float64))) for part in (train, test))
     scores = LEML(**options).fit(X, train.Y).decision_function(X_test)
     gains = np.array([100.0 * precision_at_k(test.Y, scores, k) for k in (1, 3, 5)]) - published
     assert (gains > -0.5).all()
-    assert (gains < 2.0).all()
+    assert (gains < 1.5).all()
