@@ -41,33 +41,36 @@ def export_mlflow(model: Any, path: str | os.PathLike[str]) -> None:
     target = Path(path)
     if target.exists():
         raise ConflictError(f"{target} is there already; choose another name, or remove it")
+    parts = linear_model(model)
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as aside, _quietly():
+            artifacts = _artifacts(model, Path(aside))
+            _save(Path(aside), artifacts, len(parts.label_names), int(parts.coef.shape[1]))
+            shutil.move(Path(aside) / "model", target)
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror or error}", source=target) from error
+
+
+def _save(aside: Path, artifacts: dict[str, str], n_labels: int, n_features: int) -> None:
+    """Write the directory ``aside / "model"``."""
     try:
         import mlflow.pyfunc
         from mlflow.models import ModelSignature
         from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema, TensorSpec
     except ImportError:
         raise MissingExtraError("mlflow-skinny", "mlflow", "an MLflow directory") from None
-    takes_texts = isinstance(model, TextSuggester)
-    parts = linear_model(model)
-    row = ColSpec("string", "text") if takes_texts else TensorSpec(np.dtype(np.float64), (-1, parts.coef.shape[1]))
-    signature = ModelSignature(inputs=Schema([row]), params=ParamSchema([ParamSpec("k", "long", 5)]))
-    try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as aside:
-            artifacts = _artifacts(model, Path(aside))
-            code = Path(aside) / "streamlabel_model.py"
-            code.write_bytes(files("streamlabel.exchange").joinpath(CODE).read_bytes())
-            with _quietly():
-                mlflow.pyfunc.save_model(
-                    str(Path(aside) / "model"),
-                    python_model=str(code),
-                    artifacts=artifacts,
-                    signature=signature,
-                    pip_requirements=[f"streamlabel=={__version__}" if takes_texts else f"numpy=={np.__version__}"],
-                    metadata={"producer": f"streamlabel {__version__}", "n_labels": len(parts.label_names)},
-                )
-            shutil.move(Path(aside) / "model", target)
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror or error}", source=target) from error
+    takes_texts = "vectorizer" in artifacts
+    row = ColSpec("string") if takes_texts else TensorSpec(np.dtype(np.float64), (-1, n_features))
+    code = aside / "streamlabel_model.py"
+    code.write_bytes(files("streamlabel.exchange").joinpath(CODE).read_bytes())
+    mlflow.pyfunc.save_model(
+        str(aside / "model"),
+        python_model=str(code),
+        artifacts=artifacts,
+        signature=ModelSignature(inputs=Schema([row]), params=ParamSchema([ParamSpec("k", "long", 5)])),
+        pip_requirements=[f"streamlabel=={__version__}" if takes_texts else f"numpy=={np.__version__}"],
+        metadata={"producer": f"streamlabel {__version__}", "n_labels": n_labels},
+    )
 
 
 @contextmanager

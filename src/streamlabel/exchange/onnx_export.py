@@ -1,4 +1,4 @@
-"""A model as an ONNX graph: features in, scores, decisions and the names of the best labels out. Extra ``onnx``."""
+"""A model as an ONNX graph: features or texts in, scores and the names of the best labels out. Extra ``onnx``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from streamlabel._version import __version__
 from streamlabel.data._bytes import replacing
 from streamlabel.exceptions import DataError, MissingExtraError
 from streamlabel.exchange.linear import LinearModel, linear_model
+from streamlabel.exchange.onnx_text import CONTRIB, text_nodes
+from streamlabel.models.suggester import TextSuggester
 
 __all__ = ["export_onnx"]
 
@@ -24,24 +26,33 @@ MOST_INSIDE = 2**30
 def export_onnx(model: Any, path: str | os.PathLike[str], *, k: int = 5) -> None:
     """Write the graph.
 
-    Input ``features`` (n, d) float32. Outputs: ``label_names`` and ``label_scores`` (n, k), the k best labels, best
-    first, ties to the older one; ``scores`` (n, m) float32; ``decisions`` (n, m) bool, where a score exceeds its
-    threshold. Weights are rounded to float32.
+    Input ``features`` (n, d) float32; of a tagger ``texts`` (n,), with the limits told in `exchange.onnx_text`.
+    Outputs: ``label_names`` and ``label_scores`` (n, k), the k best labels, best first, ties to the older one;
+    ``scores`` (n, m) float32; ``decisions`` (n, m) bool, where a score exceeds its threshold. Weights are rounded to
+    float32.
     """
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise DataError(f"k is {k!r}; it must be a whole number from 1 on")
+    parts = linear_model(model)
     try:
         import onnx
     except ImportError:
         raise MissingExtraError("onnx", "onnx", "an ONNX graph") from None
-    parts = linear_model(model)
-    n_labels = len(parts.label_names)
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise DataError(f"k is {k!r}; it must be a whole number from 1 on")
+    k = min(int(k), len(parts.label_names))
+    takes_texts = isinstance(model, TextSuggester)
+    nodes, constants = text_nodes(onnx, model.vectorizer_) if takes_texts else ([], [])
+    source = ("texts", onnx.TensorProto.STRING, ["n"]) if takes_texts else _features(onnx, parts)
     graph = onnx.helper.make_graph(
-        *_nodes_and_ends(onnx, parts, min(int(k), n_labels)), initializer=_constants(onnx, parts, min(int(k), n_labels))
+        nodes + _nodes(onnx),
+        "streamlabel",
+        [onnx.helper.make_tensor_value_info(*source)],
+        _outputs(onnx, len(parts.label_names), k),
+        initializer=constants + _constants(onnx, parts, k),
     )
+    domains = [("", OPSET)] + ([(CONTRIB, 1)] if takes_texts else [])
     made = onnx.helper.make_model(
         graph,
-        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        opset_imports=[onnx.helper.make_opsetid(*domain) for domain in domains],
         ir_version=IR_VERSION,
         producer_name="streamlabel",
         producer_version=__version__,
@@ -49,23 +60,29 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, k: int = 5) -> None
     _write(onnx, made, Path(path), 4 * parts.coef.size)
 
 
-def _nodes_and_ends(onnx: Any, parts: LinearModel, k: int) -> tuple[list[Any], str, list[Any], list[Any]]:
-    """(nodes, name, inputs, outputs)."""
-    node, info, kinds = onnx.helper.make_node, onnx.helper.make_tensor_value_info, onnx.TensorProto
-    n_labels, n_features = parts.coef.shape
-    nodes = [
+def _features(onnx: Any, parts: LinearModel) -> tuple[str, int, list[Any]]:
+    return "features", onnx.TensorProto.FLOAT, ["n", int(parts.coef.shape[1])]
+
+
+def _nodes(onnx: Any) -> list[Any]:
+    """From features to what comes out."""
+    node = onnx.helper.make_node
+    return [
         node("Gemm", ["features", "coef", "intercept"], ["scores"], transB=1),
         node("Greater", ["scores", "thresholds"], ["decisions"]),
         node("TopK", ["scores", "k"], ["label_scores", "label_numbers"], axis=1, largest=1, sorted=1),
         node("Gather", ["names", "label_numbers"], ["label_names"], axis=0),
     ]
-    outputs = [
+
+
+def _outputs(onnx: Any, n_labels: int, k: int) -> list[Any]:
+    info, kinds = onnx.helper.make_tensor_value_info, onnx.TensorProto
+    return [
         info("label_names", kinds.STRING, ["n", k]),
         info("label_scores", kinds.FLOAT, ["n", k]),
         info("scores", kinds.FLOAT, ["n", n_labels]),
         info("decisions", kinds.BOOL, ["n", n_labels]),
     ]
-    return nodes, "streamlabel", [info("features", kinds.FLOAT, ["n", n_features])], outputs
 
 
 def _constants(onnx: Any, parts: LinearModel, k: int) -> list[Any]:
@@ -78,25 +95,14 @@ def _constants(onnx: Any, parts: LinearModel, k: int) -> list[Any]:
 
 
 def _write(onnx: Any, made: Any, path: Path, n_bytes: int) -> None:
-    if n_bytes <= MOST_INSIDE:
-        with replacing(path) as handle:
-            handle.write(made.SerializeToString())
-        return
-    beside = f"{path.name}.data"
-    with replacing(path.with_name(beside)) as data:
-        onnx.external_data_helper.convert_model_to_external_data(made, location=beside, size_threshold=1024)
-        for tensor in made.graph.initializer:
-            if onnx.external_data_helper.uses_external_data(tensor):
-                begin = data.tell()
-                data.write(tensor.raw_data)
-                _point_to(tensor, begin, len(tensor.raw_data))
+    if n_bytes > MOST_INSIDE:
+        (coef,) = (tensor for tensor in made.graph.initializer if tensor.name == "coef")
+        beside = path.with_name(f"{path.name}.data")
+        with replacing(beside) as handle:
+            handle.write(coef.raw_data)
+        coef.ClearField("raw_data")
+        coef.data_location = onnx.TensorProto.EXTERNAL
+        for key, value in (("location", beside.name), ("offset", "0"), ("length", str(n_bytes))):
+            coef.external_data.add(key=key, value=value)
     with replacing(path) as handle:
         handle.write(made.SerializeToString())
-
-
-def _point_to(tensor: Any, begin: int, length: int) -> None:
-    """The tensor's numbers are in the file beside it, from ``begin`` on."""
-    tensor.ClearField("raw_data")
-    for key, value in (("offset", begin), ("length", length)):
-        entry = tensor.external_data.add()
-        entry.key, entry.value = key, str(value)

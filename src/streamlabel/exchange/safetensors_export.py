@@ -17,11 +17,11 @@ __all__ = ["export_safetensors"]
 
 def export_safetensors(model: Any, path: str | os.PathLike[str], *, dtype: str = "float64") -> None:
     """Write the arrays of `export_npz`; the metadata has ``label_names`` as a JSON list, in the order of the rows."""
+    parts = linear_model(model)
     try:
         from safetensors.numpy import save
     except ImportError:
         raise MissingExtraError("safetensors", "safetensors", "a safetensors file") from None
-    parts = linear_model(model)
     metadata = {
         "format": "np",
         "producer": f"streamlabel {__version__}",

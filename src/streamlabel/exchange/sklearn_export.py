@@ -47,11 +47,12 @@ def to_sklearn(model: Any, *, keep: str = "decisions") -> Any:
 
 def export_sklearn(model: Any, path: str | os.PathLike[str], *, keep: str = "decisions") -> None:
     """Write `to_sklearn` with skops: ``skops.io.load(path)`` reads it and has to trust no type of ours."""
+    estimator = to_sklearn(model, keep=keep)
     try:
         from skops.io import dumps
     except ImportError:
         raise MissingExtraError("skops", "skops", "a scikit-learn estimator in a file without pickle") from None
-    content = dumps(to_sklearn(model, keep=keep))
+    content = dumps(estimator)
     with replacing(path) as handle:
         handle.write(content)
 
@@ -61,6 +62,8 @@ def _ridge(parts: LinearModel, *, shifted: bool) -> Any:
     estimator.coef_ = np.array(parts.coef)
     estimator.intercept_ = parts.intercept - parts.thresholds if shifted else np.array(parts.intercept)
     estimator._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(_indicator(len(parts.label_names)))
+    if not hasattr(estimator, "classes_"):  # an attribute since scikit-learn 1.9, before that a property
+        estimator.classes_ = estimator._label_binarizer.classes_
     return estimator
 
 
