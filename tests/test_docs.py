@@ -8,7 +8,7 @@ A page is a story: its blocks run from top to bottom, in one empty folder and on
 * a ``{code-block}`` with a caption is a file of that name, which later blocks read;
 * ``text``: formulas, without any code;
 * ``:class: needs-data`` puts a block into a second run, which is skipped where there are no real data sets. Blocks on
-  Parquet are left out where pyarrow is not installed.
+  Parquet, ONNX and the like are left out where the package is not installed.
 
 Any other block fails the test: nothing is shown that nobody runs.
 """
@@ -39,7 +39,9 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FENCE = re.compile(r"^(?P<ticks>`{3,}|:{3,})(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=ticks)[ ]*$", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r"\A:(\w+):[ ]*(.*)\n")
 SHOWN_BY_SPHINX = {"{command-help}", "{eval-rst}", "{literalinclude}", "{note}", "{toctree}"}
-HAS_ARROW = importlib.util.find_spec("pyarrow") is not None
+# Blocks that use these words are left out where the package is not installed.
+OPTIONAL = {"parquet": "pyarrow", "onnxruntime": "onnxruntime", "skops": "skops", "mlflow": "mlflow"}
+MISSING = [word for word, package in OPTIONAL.items() if importlib.util.find_spec(package) is None]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -137,7 +139,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_blocks_of_a_page_run(page: Path, folder: Path) -> None:
     story = Story(page, folder)
     for block in blocks_of(page):
-        if not block.needs_data and (HAS_ARROW or "parquet" not in block.body):
+        if not block.needs_data and not any(word in block.body for word in MISSING):
             story.run(block)
 
 
