@@ -73,9 +73,12 @@ def _sentence(records: Sequence[BoundsRecord]) -> str:
     risks, distances = _of(records, RISK), _of(records, DISTANCE)
     parts = []
     if risks:
+        places = _groups(_last_batch(risks), _place)
+        credit = sum(np.mean([r.bound for r in here]) < np.mean([r.alone for r in here]) for here in places)
         parts.append(
             f"Theorem 1 (mended, with constants) held in {_held(risks)} checks of a label on unseen rows and is "
-            f"{_times(risks, 'bound'):,.0f} times the measured gap (median): true, but too wide to choose by"
+            f"{_times(risks, 'bound'):,.0f} times the measured gap (median): true, but too wide to choose by, and "
+            f"lower than that of own ridge at {credit} of {len(places)} numbers of rows"
         )
     if distances:
         parts.append(
