@@ -98,6 +98,7 @@ def test_wrong_questions_are_refused(fitted: MemoryTagger) -> None:
         ([["a"], ["b"]], "2 lists of labels for 3 texts"),
         ([[], [], []], "no text has a label"),
         ([["a"], ["b\n"], []], "labels of text 1: .*control character"),
+        (np.array([1, 0, 1]), "labels of text 0: a int64 where a list"),
         (np.zeros((2, 2)), "2 lists of labels for 3 texts"),
         (np.full((3, 2), 7), "label matrices hold 0 and 1 only"),
     ],

@@ -154,6 +154,8 @@ def test_a_tagger_of_its_parts_is_the_same_tagger() -> None:
         MemoryTagger.from_parts(state, tagger.classifier_, brought=embed)
     with pytest.raises(DataError, match="do not belong together"):
         MemoryTagger.from_parts(state, tagger.classifier_, digests=tagger.text_digests_[:3])
+    with pytest.raises(DataError, match="do not belong together"):
+        MemoryTagger.from_parts(TextVectorizer().fit(TEXTS[:50]), tagger.classifier_)
     with pytest.raises(DataError, match="not fitted"):
         MemoryTagger.from_parts(state, StreamingLabelClassifier())
 

@@ -45,13 +45,24 @@ def test_an_opened_tagger_suggests_what_the_saved_one_did(fitted: Tagger, path: 
     assert Tagger.open(path).suggest(DATA.unseen, k=ALL) == after
 
 
-def test_another_process_gives_the_same_bits(path: Path) -> None:
+SCRIPT = """
+import os, sys
+from streamlabel import Tagger
+
+tagger = Tagger.open(sys.argv[1], "a")
+tagger.learn("hospitals", yes=[sys.argv[2]])
+print(tagger.suggest(sys.argv[2], k=50), flush=True)
+os._exit(9)
+"""
+
+
+def test_a_process_that_dies_after_learning_leaves_the_same_bits(path: Path) -> None:
     text = DATA.unseen[0]
-    script = "import sys; from streamlabel import Tagger; print(Tagger.open(sys.argv[1]).suggest(sys.argv[2], k=50))"
-    found = subprocess.run(
-        [sys.executable, "-c", script, str(path), text], capture_output=True, text=True, check=True, timeout=120
-    )
+    command = [sys.executable, "-c", SCRIPT, str(path), text]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert found.returncode == 9, found.stderr
     assert found.stdout.strip() == str(Tagger.open(path).suggest(text, k=50))
+    assert "hospitals" in found.stdout
 
 
 def test_labels_are_learned_after_a_restart_as_without_one(fitted: Tagger, path: Path) -> None:
@@ -114,6 +125,8 @@ def test_learning_again_that_fails_leaves_the_label(path: Path, monkeypatch: pyt
 def test_a_change_in_the_store_is_seen_after_refresh(path: Path) -> None:
     with Tagger.open(path, "a") as tagger:
         tagger.store.rename("football", "soccer")
+        with pytest.raises(ConflictError, match="call refresh"):
+            tagger.learn("railways", yes=[1])
         tagger.refresh()
         assert tagger.label_names_[-1] == "soccer"
         assert tagger.learn("football", yes=[DATA.texts[0]]).n_weak_no == 20
@@ -121,7 +134,7 @@ def test_a_change_in_the_store_is_seen_after_refresh(path: Path) -> None:
 
 def test_a_reader_does_not_learn_and_a_second_writer_waits(path: Path) -> None:
     with pytest.raises(ConflictError, match="reading only"):
-        Tagger.open(path).learn("hospitals", yes=["one"], no=["two"])
+        Tagger.open(path).learn("hospitals", yes=["one"])
     with Tagger.open(path, "a") as tagger:
         with pytest.raises(ConflictError):
             Tagger.open(path, "a")

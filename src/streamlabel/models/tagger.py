@@ -99,6 +99,12 @@ class MemoryTagger(TextSuggester):
         fitted = restore_vectorizer(vectorizer, brought) if state else vectorizer
         if not hasattr(classifier, "_classifiers"):
             raise DataError("the classifier is not fitted; fit it first")
+        n_columns = getattr(fitted, "idf_", np.empty(classifier.n_features_in_)).shape[0]
+        if n_columns != classifier.n_features_in_:
+            raise DataError(
+                f"the vectoriser makes {n_columns} columns and the classifier has {classifier.n_features_in_}; "
+                "they do not belong together"
+            )
         rows = export_rows(classifier)
         n_rows = 0 if rows is None else int(rows.X.shape[0])
         known = np.empty((0, 16), dtype=np.uint8) if digests is None or not n_rows else np.asarray(digests)

@@ -97,7 +97,7 @@ def read_answers(name: str, yes: Iterable[Any], no: Iterable[Any], index: TextIn
 
 def read_tags(labels: Any, label_names: Any, n_texts: int) -> tuple[CSR, tuple[str, ...]]:
     """Y (n_texts, m) and its names, from a list of names for each text or from a matrix with names."""
-    if label_names is not None or sparse.issparse(labels) or isinstance(labels, np.ndarray):
+    if label_names is not None or sparse.issparse(labels) or (isinstance(labels, np.ndarray) and labels.ndim == 2):
         Y = canonical_labels(labels, name="labels")
         names = check_label_names(default_label_names(Y.shape[1]) if label_names is None else label_names, Y.shape[1])
         n_rows = int(Y.shape[0])

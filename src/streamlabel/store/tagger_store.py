@@ -100,6 +100,13 @@ class Tagger(MemoryTagger):
     ) -> None:
         self.close()
 
+    def _read_batch(self, names: tuple[str, ...], given: Iterable[Any], weak_no: int | None) -> list[Answers]:
+        if self._store is not None:
+            self._store._writing()
+            if self._store.label_names != self.label_names_:
+                raise ConflictError(f"{self._store.path} was changed since it was read; call refresh() first")
+        return super()._read_batch(names, given, weak_no)
+
     def _commit(self, grown: StreamingLabelClassifier) -> None:
         if self._store is not None:
             self._store.append(grown)
