@@ -64,6 +64,13 @@ _PREFACE = (
 )
 
 
+_SAVING_NOTE = (
+    "Where the mean of own ridge first reaches that of the learner, linear in the logarithm of rows between numbers "
+    "that were measured. Below 1x own ridge needs fewer rows. Where its curve goes up and down, as P@1 may, read it as "
+    "a rough figure."
+)
+
+
 def _body(records: Sequence[BudgetRecord], rows: Sequence[BudgetRow], saved: Sequence[Saving]) -> str:
     parts = [_PREFACE]
     for dataset in sets_of(rows):
@@ -76,7 +83,8 @@ def _body(records: Sequence[BudgetRecord], rows: Sequence[BudgetRow], saved: Seq
             for measure, title in MEASURES.items():
                 parts += [f"## {dataset}: {title} of all methods", _method_table(found, measure)]
         if spared := [one for one in saved if one.dataset == dataset]:
-            parts += [f"## {dataset}: rows that own ridge needs to match {DEFAULT}", _saving_table(spared)]
+            title = f"## {dataset}: rows that own ridge needs to match {DEFAULT}"
+            parts += [title, _SAVING_NOTE, _saving_table(spared)]
         beside = [row for row in default if row.n_rows in PROTOTYPE.get(dataset, {})]
         if beside:
             parts += [f"## {dataset}: beside the prototype", PROTOTYPE_NOTE, prototype_table(beside)]
