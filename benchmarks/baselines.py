@@ -27,7 +27,8 @@ PUBLISHED = {
     ("bibtex", "LEML"): (62.54, 38.41, 28.21),
     ("delicious", "LEML"): (65.67, 60.55, 56.08),
 }
-STRENGTHS = [0.1, 0.3, 1.0, 2.0, 5.0, 10.0]
+STRENGTHS = [0.1, 0.3, 1.0, 2.0, 5.0]
+LOW_RANK_STRENGTHS = [0.3, 1.0, 2.0, 5.0, 10.0, 20.0]
 RANKS = {"bibtex": [40, 80, 120, 159], "delicious": [50, 100, 250, 480]}
 
 
@@ -36,8 +37,8 @@ def grids(name: str) -> Iterator[tuple[str, Any, dict[str, list[Any]]]]:
     for loss in ("squared", "logistic", "squared_hinge"):
         yield f"binary relevance, {loss}", BinaryRelevance(loss=loss), {"beta": STRENGTHS}
     ranks = RANKS.get(name, [50, 100, 250])
-    yield "LEML", LEML(), {"rank": ranks, "beta": STRENGTHS}
-    yield "LEML, no intercept", LEML(fit_intercept=False), {"rank": ranks, "beta": STRENGTHS}
+    yield "LEML", LEML(), {"rank": ranks, "beta": LOW_RANK_STRENGTHS}
+    yield "LEML, no intercept", LEML(fit_intercept=False), {"rank": ranks, "beta": LOW_RANK_STRENGTHS}
 
 
 def precisions(model: Any, X: CSR, Y: CSR) -> tuple[float, ...]:
