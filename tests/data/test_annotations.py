@@ -92,6 +92,7 @@ def test_one_file_a_person_is_a_vote(tmp_path):
     assert read.dataset.label_names == ("animal", "food")
     assert table(read) == [[YES, NO], [UNKNOWN, UNKNOWN], [NO, YES]]
     assert read.n_ties == 2
+    assert read.unanswered.tolist() == [1]
 
 
 # -------------------------------------------------------------------------------------------------------- Prodigy

@@ -55,8 +55,9 @@ class Annotations:
 
     @property
     def unanswered(self) -> IntArray:
-        """The texts without any answer: skipped, rejected, or not yet seen by anybody."""
-        return np.flatnonzero(~self.whole_rows & (np.diff(self.exceptions.indptr) == 0))
+        """The texts of which nothing is known: skipped, rejected, not yet seen by anybody, or tied on every label."""
+        differ = np.diff(self.exceptions.indptr)
+        return np.flatnonzero(np.where(self.whole_rows, self.dataset.n_labels - differ, differ) == 0)
 
     def column(self, label: str) -> int:
         """The number of a label."""

@@ -28,8 +28,8 @@ from streamlabel.exceptions import DataError
 __all__ = ["Place", "csv_records", "fast_text_records", "json_records", "text_lines"]
 
 CHUNK = 1 << 16
-_BRACKET = re.compile(rb'[\[\]{}"]')
-_REST_OF_STRING = re.compile(rb'(?:[^"\\]|\\.)*+"', re.DOTALL)
+# Whatever lies before a bracket, strings with the brackets in them included; linear, nothing is tried twice.
+_UP_TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+[\[\]{}]', re.DOTALL)
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -173,20 +173,17 @@ class _ArrayReader:
         """The object that begins here, consumed."""
         depth, at = 0, self._at
         while True:
-            found = _BRACKET.search(self._buffer, at)
+            found = _UP_TO_BRACKET.match(self._buffer, at)
             if found is None:
-                at = self._longer(len(self._buffer))
-            elif found.group() == b'"':
-                closed = _REST_OF_STRING.match(self._buffer, found.end())
-                at = closed.end() if closed else self._longer(found.start())
-            else:
-                at = found.end()
-                depth += 1 if found.group() in b"[{" else -1
-                if depth == 0:
-                    self._check_length(at - self._at)
-                    element = self._buffer[self._at : at]
-                    self._move(at)
-                    return element
+                at = self._longer(at)
+                continue
+            at = found.end()
+            depth += 1 if self._buffer[at - 1] in b"[{" else -1
+            if depth == 0:
+                self._check_length(at - self._at)
+                element = self._buffer[self._at : at]
+                self._move(at)
+                return element
 
     def _longer(self, at: int) -> int:
         """Read on, inside an element; where ``at`` is then."""
