@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-BENCHMARKS = ("readers", "metrics")
+BENCHMARKS = ("readers", "metrics", "store")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,16 +39,17 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "tags.streamlabel"
 
 
-@pytest.fixture
-def stored(problem: Problem, path: Path) -> Path:
-    """A store of the fitted model and two more labels: revision 3."""
+@pytest.fixture(scope="session")
+def template(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("store") / "template"
     with ModelStore.create(path, problem.fitted()) as store:
         store.add_labels(None, problem.Y[:, 6], ["first"])
         store.add_labels(problem.X, problem.Y[:, 7], ["second"], annotated=np.arange(0, 240, 3))
     return path
 
 
-def adopted(n_labels: int, n_features: int, seed: int = 0) -> StreamingLabelClassifier:
-    rng = np.random.default_rng(seed)
-    coef = rng.standard_normal((n_labels, n_features))
-    return StreamingLabelClassifier.from_coef(coef, rng.standard_normal(n_labels))
+@pytest.fixture
+def stored(template: Path, path: Path) -> Path:
+    """A store of the fitted model and two more labels: revision 3."""
+    shutil.copytree(template, path)
+    return path
