@@ -17,7 +17,7 @@ from streamlabel import LEML
 from streamlabel.exceptions import DataError, MissingExtraError
 from streamlabel.experiments import peers, tuning
 from streamlabel.experiments.learners import Apart
-from streamlabel.experiments.methods import BR, METHODS, SLL, Method, installed, parse_methods
+from streamlabel.experiments.methods import BR, METHODS, SLL, Method, installed, parse_methods, to_run
 from streamlabel.experiments.peers import NapkinXC, Omikuji, OneVsRest, River
 from streamlabel.experiments.tuning import Rows, all_columns, choose, learn_batch, narrowed
 from streamlabel.metrics.ranking import precision_at_k
@@ -130,6 +130,9 @@ def test_what_is_not_installed_is_left_out_and_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(peers, "find_spec", lambda name: None if name in ("napkinxc", "omikuji") else real(name))
     assert "omikuji" not in installed(METHODS)
     assert SLL in installed(METHODS)
+    assert to_run(None, ("omikuji", SLL)) == to_run((SLL,), METHODS) == [SLL]
+    with pytest.raises(MissingExtraError, match=r"the method omikuji needs the package omikuji"):
+        to_run(("omikuji",), METHODS)
     with pytest.raises(MissingExtraError, match=r"pip install 'streamlabel\[dev\]'"):
         Omikuji(1.0).fit(X, NEW)
 

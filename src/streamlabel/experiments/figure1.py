@@ -15,7 +15,7 @@ import numpy as np
 from streamlabel.data.label_stream import random_stream
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.experiment import Setting
-from streamlabel.experiments.methods import METHODS, OWN, PEERS, SLL, Parameters, installed
+from streamlabel.experiments.methods import METHODS, OWN, PEERS, SLL, Parameters, to_run
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.sets import load_set
 from streamlabel.experiments.tuning import Rows, all_columns, as_text, choose, learn_batch, learnable, narrowed
@@ -69,7 +69,7 @@ class Figure1Task:
 
 def tasks(setting: Setting) -> list[Figure1Task]:
     asked: tuple[str, ...] | None = setting.options.get("methods")
-    names = installed(asked or (*_LONGEST_FIRST, *(name for name in (*OWN, *PEERS) if name not in _LONGEST_FIRST)))
+    names = to_run(asked, (*_LONGEST_FIRST, *(name for name in (*OWN, *PEERS) if name not in _LONGEST_FIRST)))
     shares = (20, 60, 100) if setting.quick else SHARES
     found = []
     for dataset in setting.datasets:

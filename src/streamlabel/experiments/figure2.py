@@ -14,7 +14,7 @@ import numpy as np
 
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.experiment import Setting
-from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL, installed
+from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL, to_run
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.sets import asked_name, load_set
 from streamlabel.experiments.tuning import Rows, as_text, learn_batch, learnable, narrowed
@@ -88,7 +88,7 @@ def tasks(setting: Setting) -> list[Figure2Task]:
     for dataset in setting.datasets:
         sizes = PAST.get(asked_name(dataset)) or _sizes(load_set(dataset)[0].n_labels)
         sizes = sizes[:2] if setting.quick else sizes
-        names = installed(asked or (*OWN, *PEERS))
+        names = to_run(asked, (*OWN, *PEERS))
         found += [Figure2Task(dataset, name, sizes, setting.seeds, asked is not None) for name in names]
     return found
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any
 
+from streamlabel.exceptions import MissingExtraError
 from streamlabel.experiments.learners import Adding, Apart, Learner, Retraining
 from streamlabel.experiments.peers import NapkinXC, Omikuji, OneVsRest, River, missing
 from streamlabel.models.binary_relevance import BinaryRelevance
@@ -15,7 +16,19 @@ from streamlabel.models.leml import LEML
 from streamlabel.models.sleec import SLEEC
 from streamlabel.models.streaming import StreamingLabelClassifier
 
-__all__ = ["BR", "METHODS", "OWN", "PAPER_NAMES", "PEERS", "SLL", "Method", "Parameters", "installed", "parse_methods"]
+__all__ = [
+    "BR",
+    "METHODS",
+    "OWN",
+    "PAPER_NAMES",
+    "PEERS",
+    "SLL",
+    "Method",
+    "Parameters",
+    "installed",
+    "parse_methods",
+    "to_run",
+]
 
 Parameters = Mapping[str, Any]
 SLL, BR = "SLL", "BR ridge"
@@ -157,6 +170,14 @@ PAPER_NAMES = {SLL: "SLL", BR: "BR", "LEML": "LEML", "SLEEC": "SLEEC"}  # what t
 def installed(names: Iterable[str]) -> list[str]:
     """Those of the methods whose package is there."""
     return [name for name in names if not (METHODS[name].package and missing(METHODS[name].package))]
+
+
+def to_run(asked: Sequence[str] | None, otherwise: Iterable[str]) -> list[str]:
+    """The methods that were asked for, which must be installed; else those of the others that are."""
+    for name in asked or ():
+        if not installed([name]):
+            raise MissingExtraError(METHODS[name].package, "dev", f"the method {name}")
+    return list(asked) if asked else installed(otherwise)
 
 
 def parse_methods(text: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from streamlabel.data.label_stream import random_stream
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.experiment import Setting
-from streamlabel.experiments.methods import METHODS, OWN, PEERS, Method, Parameters, installed
+from streamlabel.experiments.methods import METHODS, OWN, PEERS, Method, Parameters, to_run
 from streamlabel.experiments.paper_figures import PAPER, PAPER_PAST
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.sets import asked_name, load_set
@@ -79,7 +79,7 @@ def batches_of(name: str, n_labels: int) -> tuple[int, tuple[int, ...]]:
 def tasks(setting: Setting) -> list[Table2Task]:
     """A task for every set and method, long ones first. Peers are run on the largest batch only."""
     asked: tuple[str, ...] | None = setting.options.get("methods")
-    names = installed(asked or (*_LONGEST_FIRST, *(name for name in (*PEERS, *OWN) if name not in _LONGEST_FIRST)))
+    names = to_run(asked, (*_LONGEST_FIRST, *(name for name in (*PEERS, *OWN) if name not in _LONGEST_FIRST)))
     found = []
     for dataset in setting.datasets:
         train, _ = load_set(dataset)
