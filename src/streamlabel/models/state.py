@@ -75,6 +75,11 @@ class ClassifierBlocks:
             stop = min(start + BLOCK, self.n_labels)
             yield start, np.asarray(X @ block)[:, : stop - start] + self.intercept[start:stop]
 
+    def label_blocks(self, X: CSR | FloatArray) -> Iterator[tuple[IntArray, FloatArray]]:
+        """The scores in the blocks that they are computed in: (numbers of k labels, ascending; (n, k) scores)."""
+        for start, scores in self.column_blocks(X):
+            yield np.arange(start, start + scores.shape[1]), scores
+
     def weights(self, labels: IntArray | None = None) -> FloatArray:
         """The classifiers of these labels (all by default) as one matrix (d, len(labels)), a copy."""
         chosen = np.arange(self.n_labels) if labels is None else np.asarray(labels)

@@ -24,6 +24,7 @@ from streamlabel.store.reader import Snapshot
 __all__ = ["BlockCache", "StoredClassifiers"]
 
 MANY_FEATURES = 1 << 17
+IN_ORDER = np.arange(BLOCK)
 ADVICE = "open the model with leave_out_damaged=True to use the others, or repair it with doctor(repair=True)"
 
 
@@ -91,6 +92,15 @@ class StoredClassifiers(ClassifierBlocks):
     def column_blocks(self, X: CSR | FloatArray) -> Iterator[tuple[int, FloatArray]]:
         for start in range(0, self.n_labels, BLOCK):
             yield start, self.scores(X, np.arange(start, min(start + BLOCK, self.n_labels)))
+
+    def label_blocks(self, X: CSR | FloatArray) -> Iterator[tuple[IntArray, FloatArray]]:
+        for position, labels in enumerate(self._members if self._n_stored else ()):
+            product, slots = dense(X @ self._block(position)), self._snapshot.slot[labels] % BLOCK
+            scores = product if np.array_equal(slots, IN_ORDER) else product[:, slots]
+            scores += self.intercept[labels]
+            yield labels, scores
+        for labels, scores in self._tail.label_blocks(X):
+            yield labels + self._n_stored, scores
 
     def weights(self, labels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_labels) if labels is None else np.asarray(labels)
