@@ -67,6 +67,15 @@ def test_old_scores_do_not_move_by_one_bit(form, path):
     np.testing.assert_allclose(before, X @ coef.T + intercept, atol=1e-4)
 
 
+def test_memory_for_blocks_may_be_short(stored, problem):
+    """With room for no block, or for some, scores are the same bits."""
+    right = ModelStore.open(stored).scores(problem.unseen)
+    for room in (0, 24 * 64 * 8):
+        store = ModelStore.open(stored, cache_bytes=room)
+        assert np.array_equal(store.scores(problem.unseen), right)
+        assert np.array_equal(store.scores(problem.unseen), right)
+
+
 def test_another_process_gives_the_same_bytes(stored, problem):
     np.save(stored.parent / "X.npy", problem.unseen)
     script = (

@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 
 from streamlabel.exceptions import ConflictError, DataError
+from streamlabel.models.memory import FitMemory
 from streamlabel.models.snapshot import LabelStates
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import IntArray
-from streamlabel.store.learning import encode_positives
+from streamlabel.store.catalogue import explain
+from streamlabel.store.learning import LEARNING, TRIALS, encode_positives, encode_trials
+from streamlabel.store.parts import list_parts
 from streamlabel.store.reader import Snapshot
 from streamlabel.store.segments import Place, Segment, checksum, version_checksum
 from streamlabel.store.writer import Change, StoreWriter
 
-__all__ = ["Added", "begin_versions", "check_grown", "grown", "insert_labels"]
+__all__ = ["Added", "append_labels", "begin_versions", "check_grown", "grown", "insert_labels"]
 
 CLASSIFIER = f"INSERT INTO classifier VALUES ({', '.join('?' * 20)})"
 
@@ -27,6 +30,25 @@ class Added:
 
     def __init__(self, labels: IntArray, classifiers: IntArray, places: Sequence[Place], checksums: IntArray) -> None:
         self.labels, self.classifiers, self.places, self.checksums = labels, classifiers, places, checksums
+
+
+def append_labels(
+    writer: StoreWriter,
+    snapshot: Snapshot,
+    states: LabelStates,
+    unasked: Sequence[int | None],
+    key: str | None,
+    memory: FitMemory | None = None,
+) -> Snapshot:
+    """Store labels behind those of the snapshot, in one revision; ``memory``: with trials that are not stored yet."""
+    names = list(states.names)
+    with explain(snapshot.folder):
+        keep = LEARNING in list_parts(writer.connection, snapshot.revision)
+    with writer.change("add", {"labels": names[:100], "n": len(names)}, key) as change:
+        added = insert_labels(change, states, snapshot.labels, origin="added", unasked=unasked, keep=keep)
+        if keep and memory is not None:
+            change.part(TRIALS, encode_trials(memory._trials, int(memory._labels.shape[1])))
+    return grown(writer, snapshot, change.revision, states, added)
 
 
 def insert_labels(

@@ -13,12 +13,15 @@ from streamlabel._validation import check_label_names
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
 from streamlabel.store.append import begin_versions
 from streamlabel.store.format import CATALOGUE
+from streamlabel.store.parts import Part
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_meta
 from streamlabel.store.writer import Change, StoreWriter
 
 __all__ = [
     "end_versions",
+    "note_metric",
     "oldest_revision",
+    "put_part",
     "rename_label",
     "retire_labels",
     "roll_back",
@@ -106,6 +109,24 @@ def roll_back_label(writer: StoreWriter, snapshot: Snapshot, name: str, revision
         end_versions(change, [label])
         if found is not None:
             begin_versions(change, [(label, *found)])
+
+
+def put_part(writer: StoreWriter, snapshot: Snapshot, name: str, part: Part, key: str | None) -> None:
+    """Put a part beside the labels, in place of what had that name."""
+    with writer.change("part", {"name": name}, key) as change:
+        change.part(name, part)
+
+
+def note_metric(
+    writer: StoreWriter, snapshot: Snapshot, label: str, name: str, value: float, n_answers: int, key: str | None
+) -> None:
+    """Note a measurement of a label."""
+    number = int(snapshot.labels[snapshot.column(label)])
+    with writer.change("metric", {"label": label, "name": name}, key) as change:
+        change.connection.execute(
+            "INSERT INTO metric (label, name, value, n_answers, revision) VALUES (?, ?, ?, ?, ?)",
+            (number, name, float(value), int(n_answers), change.revision),
+        )
 
 
 def end_versions(change: Change, labels: Sequence[int]) -> None:

@@ -15,17 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from streamlabel.exceptions import ConflictError, DataError
-from streamlabel.models.snapshot import LabelStates, export_labels, replace_classifiers
+from streamlabel.models.snapshot import export_labels, replace_classifiers
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR
 from streamlabel.store import changes, vacuum
-from streamlabel.store.append import check_grown, grown, insert_labels
+from streamlabel.store.append import append_labels, check_grown
 from streamlabel.store.catalogue import explain
 from streamlabel.store.create import write_model
 from streamlabel.store.doctor import Finding, examine
-from streamlabel.store.learning import LEARNING, TRIALS, encode_trials
+from streamlabel.store.limits import check_directory
 from streamlabel.store.merge import merge_labels
-from streamlabel.store.parts import Part, list_parts
+from streamlabel.store.parts import Part
 from streamlabel.store.reader import Snapshot, load_snapshot, read_snapshot
 from streamlabel.store.stored_model import StoredModel, without_damaged
 from streamlabel.store.writer import StoreWriter
@@ -40,6 +40,7 @@ class ModelStore(StoredModel):
 
     Everything that `StoredModel` reads, and with ``mode="a"`` changes: each is one revision, on the disk when the
     method returns, whole or not at all. A ``key`` makes a change happen once: the same key again does nothing.
+    One thread at a time may change it; `scores` may be called by many.
 
     Examples
     --------
@@ -106,7 +107,7 @@ class ModelStore(StoredModel):
         if mode == "r":
             snapshot = load_snapshot(folder, revision)
             return cls(without_damaged(snapshot) if leave_out_damaged else snapshot, cache_bytes)
-        load_snapshot(folder)
+        check_directory(folder)
         writer = StoreWriter(folder, actor=actor)
         try:
             with explain(folder):
@@ -146,7 +147,9 @@ class ModelStore(StoredModel):
         states = export_labels(model, len(self.label_names))
         n_rows = int(X.shape[0] if sparse.issparse(X) else np.shape(X)[0])
         unasked: list[int | None] = [n_rows - report.n_rows for report in states.reports]
-        self._append(states, unasked, key, model)
+        trials = None if model._memory is None or model._memory._trials.keys() <= self._budgets else model._memory
+        self._show(append_labels(self._writing(), self._snapshot, states, unasked, key, trials))
+        self._budgets |= set() if trials is None else trials._trials.keys()
         replace_classifiers(model, self._stored())
         self._learner = model
         return self.revision
@@ -157,7 +160,8 @@ class ModelStore(StoredModel):
             return done
         check_grown(model, self._snapshot)
         states = export_labels(model, len(self.label_names))
-        self._append(states, [0 if rows is not None else None for rows in states.positives], key, None)
+        unasked = [0 if rows is not None else None for rows in states.positives]
+        self._show(append_labels(self._writing(), self._snapshot, states, unasked, key))
         self._learner = None
         return self.revision
 
@@ -187,19 +191,11 @@ class ModelStore(StoredModel):
 
     def put_part(self, name: str, content: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> int:
         """Put JSON and arrays beside the labels, in place of what had that name."""
-        with self._writing().change("part", {"name": name}) as change:
-            change.part(name, Part(content, arrays or {}))
-        return self._reload()
+        return self._change(changes.put_part, name, Part(content, arrays or {}), key=None)
 
     def put_metric(self, label: str, name: str, value: float, n_answers: int) -> int:
         """Note a measurement of a label after so many answers."""
-        column = self._snapshot.column(label)
-        with self._writing().change("metric", {"label": label, "name": name}) as change:
-            change.connection.execute(
-                "INSERT INTO metric (label, name, value, n_answers, revision) VALUES (?, ?, ?, ?, ?)",
-                (int(self._snapshot.labels[column]), name, float(value), int(n_answers), change.revision),
-            )
-        return self._reload()
+        return self._change(changes.note_metric, label, name, value, n_answers, key=None)
 
     def vacuum(self, *, keep_from: int | None = None) -> int:
         """Forget the revisions before ``keep_from`` (all but the newest), and give back their room: bytes."""
@@ -237,20 +233,6 @@ class ModelStore(StoredModel):
         with self._catalogue() as connection:
             found = connection.execute("SELECT revision FROM event WHERE key = ?", (key,)).fetchone()
         return None if found is None else int(found[0])
-
-    def _append(
-        self, states: LabelStates, unasked: list[int | None], key: str | None, learner: StreamingLabelClassifier | None
-    ) -> None:
-        writer, names = self._writing(), list(states.names)
-        with self._catalogue() as connection:
-            keep = LEARNING in list_parts(connection, self.revision)
-        with writer.change("add", {"labels": names[:100], "n": len(names)}, key) as change:
-            added = insert_labels(change, states, self._snapshot.labels, origin="added", unasked=unasked, keep=keep)
-            memory = None if learner is None else learner._memory
-            if keep and memory is not None and memory._trials.keys() - self._budgets:
-                change.part(TRIALS, encode_trials(memory._trials, int(memory._labels.shape[1])))
-                self._budgets = set(memory._trials)
-        self._show(grown(writer, self._snapshot, change.revision, states, added))
 
     def _load_learner(self) -> StreamingLabelClassifier:
         learner = self.model()
