@@ -99,8 +99,8 @@ class StoredClassifiers(ClassifierBlocks):
             scores = product if np.array_equal(slots, IN_ORDER) else product[:, slots]
             scores += self.intercept[labels]
             yield labels, scores
-        for labels, scores in self._tail.label_blocks(X):
-            yield labels + self._n_stored, scores
+        for newest, scores in self._tail.label_blocks(X):
+            yield newest + self._n_stored, scores
 
     def weights(self, labels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_labels) if labels is None else np.asarray(labels)
