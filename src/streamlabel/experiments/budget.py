@@ -43,7 +43,7 @@ class BudgetRecord:
 
     n_rows, n_train : annotated rows, and how many there were to annotate
     n_learned : the new labels that had a yes and a no there
-    share, anchored : how the past was used (`models.calibration.Recipe`)
+    share, anchored : how the past was used (`models.calibration.Recipe`); anchored where any label was
     cpu_seconds : of learning and scoring; the first method that needs them also pays for the trials at this budget
     """
 

@@ -97,8 +97,9 @@ class _Streaming:
     def learn(self, past: Past, able: IntArray, rows: IntArray) -> Answer:
         model = copy.copy(past.model(self.loss)).set_params(**self.settings)  # an arrival replaces, never writes
         model.add_labels(past.X, past.Y_new[:, able], annotated=rows)
-        report = model.reports_[-1]
-        return Answer(model.decision_function(past.X_test)[:, -len(able) :], report.share, report.anchored)
+        reports = model.reports_[-len(able) :]
+        anchored = any(report.anchored for report in reports)
+        return Answer(model.decision_function(past.X_test)[:, -len(able) :], reports[0].share, anchored)
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,8 @@ from streamlabel.results import CSR, Dataset, FloatArray, IntArray
 
 __all__ = ["HELD_OUT", "Learned", "Rows", "all_columns", "as_text", "choose", "learn_batch", "learnable", "narrowed"]
 
-HELD_OUT, MOST_ROWS = (
-    0.2,
-    20_000,
-)  # share of the training rows; of so many of them, drawn at random, where there are more
+HELD_OUT = 0.2  # share of the training rows
+MOST_ROWS = 20_000  # of so many of them, drawn at random, where there are more
 MOST_BYTES, MOST_FEATURES = 2**31, 10_000
 
 
