@@ -11,9 +11,27 @@ __all__ = ["main"]
 
 COMMANDS = {
     "demo": LazyCommand("streamlabel.cli.demo:demo", "The whole idea in a minute: labels arrive, the past helps."),
+    "init": LazyCommand("streamlabel.cli.init:init", "Files to begin with: tagged texts, answers for a new label."),
+    "fit": LazyCommand("streamlabel.cli.fit:fit", "Learn the labels of a file; store the model in a directory."),
+    "add-label": LazyCommand("streamlabel.cli.add_label:add_label", "Learn one more label from a few answers."),
+    "suggest": LazyCommand("streamlabel.cli.suggest:suggest", "The best labels for a text."),
+    "explain": LazyCommand("streamlabel.cli.suggest:explain", "Why a text got its score for a label."),
+    "predict": LazyCommand("streamlabel.cli.predict:predict", "Labels for every text or row of a file."),
+    "evaluate": LazyCommand("streamlabel.cli.evaluate:evaluate", "P@k, AUC and F1 on a labelled file."),
+    "labels": LazyCommand("streamlabel.cli.labels:labels", "The labels of a model and what they were learned from."),
+    "relations": LazyCommand("streamlabel.cli.labels:relations", "Which labels resemble which."),
+    "history": LazyCommand("streamlabel.cli.history:history", "Every revision of a model."),
+    "diff": LazyCommand("streamlabel.cli.history:diff", "How the labels of two revisions differ."),
+    "rollback": LazyCommand("streamlabel.cli.history:rollback", "Go back to a revision, or undo one label."),
+    "rename": LazyCommand("streamlabel.cli.history:rename", "Give a label another name."),
+    "retire": LazyCommand("streamlabel.cli.history:retire", "Take labels out."),
+    "import": LazyCommand("streamlabel.cli.exchange:import_answers", "Learn from the export of an annotation tool."),
+    "export": LazyCommand("streamlabel.cli.exchange:export_model", "Write a model for another tool."),
+    "doctor": LazyCommand("streamlabel.cli.doctor:doctor", "Find damage in a model, and repair it."),
     "bench": LazyCommand("streamlabel.cli.bench:bench", "How fast it is here: new labels, in CPU time and ratios."),
     "datasets": LazyCommand("streamlabel.cli.datasets:datasets", "List, describe and download the named data sets."),
     "reproduce": LazyCommand("streamlabel.cli.reproduce:reproduce", "Run an experiment; write its records and tables."),
+    "completion": LazyCommand("streamlabel.cli.completion:completion", "Completion for bash, zsh or fish."),
 }
 
 

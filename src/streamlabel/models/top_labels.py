@@ -48,8 +48,8 @@ class _Best:
     """The k best of each row so far."""
 
     def __init__(self, n_rows: int, k: int) -> None:
-        self._labels = np.full((n_rows, k), -1, dtype=np.int64)
-        self._values = np.full((n_rows, k), -np.inf)
+        self._labels: IntArray = np.full((n_rows, k), -1, dtype=np.int64)
+        self._values: FloatArray = np.full((n_rows, k), -np.inf)
         self._waiting: list[tuple[IntArray, IntArray, FloatArray]] = []
         self._n_waiting = self._n_seen = self._n_merged = 0
 

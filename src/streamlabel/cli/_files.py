@@ -1,0 +1,117 @@
+"""Files as the commands take them: a path or ``-``, columns given or guessed, texts or rows of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from streamlabel.data.load import FORMATS, format_of, load_dataset
+from streamlabel.data.text_columns import TextColumns, guess_columns, replayable
+from streamlabel.data.text_rows import TextRow, read_text_lines, read_text_rows
+from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.results import Dataset, TextDataset
+
+__all__ = ["FileOptions", "file_options", "read_set", "read_texts"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How to read a file; None where it is to be found out."""
+
+    format: str | None = None
+    text: str | None = None
+    labels: str | None = None
+    tag_delimiter: str | None = None
+
+    @classmethod
+    def of(cls, arguments: dict[str, Any]) -> FileOptions:
+        """Takes its options out of the arguments of a command."""
+        return cls(*(arguments.pop(name, None) for name in ("format", "text", "labels", "tag_delimiter")))
+
+
+def file_options(*, labels: bool = True) -> Callable[[_Function], _Function]:
+    """``--format``, ``--text`` and, with labels, ``--labels`` and ``--tag-delimiter``."""
+
+    def decorate(function: _Function) -> _Function:
+        options = [
+            click.option("--format", type=click.Choice([*FORMATS, "lines"]), help="Of the file; by default told."),
+            click.option("--text", metavar="COLUMN", help="The column or field with the texts; by default guessed."),
+        ]
+        if labels:
+            options += [
+                click.option("--labels", metavar="COLUMN", help="The column with the tags; by default guessed."),
+                click.option("--tag-delimiter", metavar="MARK", help="Between the tags of a CSV cell, such as ';'."),
+            ]
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def read_set(
+    path: str, options: FileOptions, *, n_features: int | None = None
+) -> tuple[Dataset | TextDataset, TextColumns | None]:
+    """A labelled set, and the columns it was read from where they are columns of texts.
+
+    n_features : what the model has, for formats that do not say how many columns there are
+    """
+    _check(path)
+    if options.format == "lines":
+        raise DataError("plain lines have no labels; give JSONL, CSV or a set of rows", source=path)
+    if _is_folder(path):
+        return load_dataset(path, options.format), None
+    source, head = replayable(path)
+    columns = guess_columns(
+        source,
+        head,
+        format=options.format,
+        text=options.text,
+        labels=options.labels,
+        tag_delimiter=options.tag_delimiter,
+    )
+    if columns is not None:
+        return load_dataset(source, columns.format, repeated_labels="merge", **columns.options()), columns
+    format = options.format or ("jsonl" if path == "-" else format_of(path))
+    more: dict[str, Any] = {}
+    if format == "svmlight" and n_features is not None:
+        more = {"n_features": n_features}
+    elif format == "parquet":
+        given = {"text_column": options.text, "labels_column": options.labels}
+        more = {name: column for name, column in given.items() if column is not None}
+    return load_dataset(source, format, **more), None
+
+
+def read_texts(path: str, options: FileOptions, other: str | None = None) -> Iterator[TextRow]:
+    """Texts one at a time: JSONL or CSV, else one a line (``.txt``, ``--format lines``)."""
+    _check(path)
+    if options.format == "lines" or (options.format is None and path.endswith((".txt", ".txt.gz"))):
+        yield from read_text_lines(path)
+        return
+    source, head = replayable(path)
+    if options.format is None and path == "-" and head.lstrip()[:1] != b"{" and options.text is None:
+        yield from read_text_lines(source)
+        return
+    columns = guess_columns(
+        source, head, format=options.format, text=options.text, labels=options.labels, need_labels=False
+    )
+    if columns is None:
+        if not head.strip():
+            raise DataError("holds no rows; is it the right file, and whole?", source=path)
+        raise DataError("holds no texts; give JSONL, CSV, or one text a line (--format lines)", source=path)
+    yield from read_text_rows(source, columns, other)
+
+
+def _is_folder(path: str) -> bool:
+    return path != "-" and Path(path).is_dir()
+
+
+def _check(path: str) -> None:
+    if path != "-" and not Path(path).exists():
+        raise NotFoundError(f"{path}: there is no such file")

@@ -1,0 +1,172 @@
+"""``streamlabel add-label``: one more label, from a few answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import click
+
+from streamlabel.cli._files import FileOptions, file_options, read_set, read_texts
+from streamlabel.cli._model import actor_option, dry_run_option, has_texts, known_label, model_argument, open_store
+from streamlabel.cli._output import json_option, write
+from streamlabel.data.text_rows import TextRow
+from streamlabel.exceptions import ConflictError, DataError, NotFoundError
+from streamlabel.models.learn_report import LearnReport
+from streamlabel.models.tagger import MemoryTagger
+from streamlabel.results import Dataset, TextDataset
+from streamlabel.store.tagger_store import Tagger
+
+__all__ = ["add_label", "report_data", "report_lines"]
+
+Sides: TypeAlias = tuple[list[str], list[str]]  # texts for yes, and for no
+YES = {"1", "1.0", "yes", "y", "true", "t", "accept", "x"}
+NO = {"0", "0.0", "no", "n", "false", "f", "reject"}
+UNKNOWN = {"", "none", "null", "nan", "?", "unknown", "ignore"}
+
+
+@click.command("add-label")
+@model_argument
+@click.argument("name")
+@click.option("--yes", metavar="FILE", help="Texts that it applies to: one a line, JSONL or CSV.")
+@click.option("--no", metavar="FILE", help="Texts that it does not apply to.")
+@click.option("--file", metavar="FILE", help="Texts or rows with an answer each, instead of --yes and --no.")
+@click.option(
+    "--column", metavar="NAME", help="The column of --file with the answers (yes, no, 1, 0; empty: not asked)."
+)
+@file_options()
+@click.option("--weak-no", type=click.IntRange(min=0), help="So many texts of fit are taken for no; by default chosen.")
+@click.option("--replace", is_flag=True, help="Learn a label that is known anew, from these answers alone.")
+@actor_option
+@dry_run_option
+@json_option
+def add_label(
+    model: Path, name: str, yes: str | None, no: str | None, file: str | None, column: str | None,
+    weak_no: int | None, replace: bool, actor: str, dry_run: bool, as_json: bool, **arguments: Any,
+) -> None:  # fmt: skip
+    """Learn the label NAME, and store it; it is on the disk when the command returns.
+
+    The other labels stay as they are, to the last bit of every score. Give --yes and --no, or --file: a file with a
+    column of answers (--column), or with tags, NAME among them (a text without it is a no). Where hardly anybody said
+    no, some of fit's texts are taken for no. With --dry-run it is learned and reported, and not stored.
+    """
+    if (file is None) == (yes is None) or (file is not None and no is not None):
+        raise click.UsageError("give the answers: --yes FILE and perhaps --no FILE, or --file FILE")
+    options = FileOptions.of(arguments)
+    with open_store(model) as store:
+        takes_texts, names, n_features = has_texts(store), store.label_names, store.n_features
+    if name in names and not replace:
+        raise ConflictError(f"{model}: label {name!r} is known already; --replace learns it anew, from these answers")
+    if replace:
+        known_label(names, name, model)
+    if takes_texts:
+        answers = _answers(name, yes, no, file, column, options)
+        found = _learn_texts(model, name, answers, weak_no, replace=replace, actor=actor, dry_run=dry_run)
+    else:
+        if file is None or replace or weak_no is not None:
+            problem = "it takes rows of numbers: give --file (--yes, --no, --replace and --weak-no are for texts)"
+            raise DataError(problem, source=model)
+        data, _ = read_set(file, options, n_features=n_features)
+        found = _learn_rows(model, name, data, column or name, actor=actor, dry_run=dry_run)
+    write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found)))
+
+
+def _learn_texts(
+    path: Path, name: str, answers: Sides, weak_no: int | None, *, replace: bool, actor: str, dry_run: bool
+) -> dict[str, Any]:
+    with Tagger.open(path, "a", actor=actor) as stored:
+        tagger: MemoryTagger = stored
+        if dry_run:
+            tagger = MemoryTagger.from_parts(stored.vectorizer_, stored.classifier_, digests=stored.text_digests_)
+        learn: Callable[..., LearnReport] = tagger.relearn if replace else tagger.learn
+        report = learn(name, *answers, weak_no=weak_no)
+        return report_data(report, None if dry_run else stored.store.revision)
+
+
+def _learn_rows(
+    path: Path, name: str, data: Dataset | TextDataset, column: str, *, actor: str, dry_run: bool
+) -> dict[str, Any]:
+    if isinstance(data, TextDataset):
+        raise DataError("holds texts, and the model takes rows of numbers", source=data.source)
+    if column not in data.label_names:
+        raise NotFoundError(f"{data.source}: no label is called {column!r}; --column says which one has the answers")
+    answers = data.Y[:, [data.label_names.index(column)]]
+    begin = time.perf_counter()
+    with open_store(path, "a", actor=actor) as store:
+        if dry_run:
+            grown = store.model().add_labels(data.X, answers, [name])
+        else:
+            store.add_labels(data.X, answers, [name])
+            grown = store.model(learning=False)
+        learned = grown.reports_[-1]
+        report = LearnReport(
+            name, learned.n_yes, learned.n_rows - learned.n_yes, 0, tuple(grown.neighbours(name)),
+            bool(learned.anchored or learned.share), float(grown.thresholds_[-1]), time.perf_counter() - begin,
+        )  # fmt: skip
+        return report_data(report, None if dry_run else store.revision)
+
+
+def _answers(
+    name: str, yes: str | None, no: str | None, file: str | None, column: str | None, options: FileOptions
+) -> Sides:
+    """The texts for yes and for no."""
+    if file is None:
+        assert yes is not None
+        if yes == no == "-":
+            raise DataError("only one of --yes and --no can be standard input")
+        return _texts(yes, options), _texts(no, options) if no is not None else []
+    if column is not None:
+        return _split(read_texts(file, options, column), file, column)
+    data, columns = read_set(file, options)
+    if not isinstance(data, TextDataset):
+        raise DataError("holds rows of numbers, and the model takes texts", source=file)
+    if name not in data.label_names:
+        where = "its tags" if columns is None or columns.labels is None else f"the tags in {columns.labels!r}"
+        raise NotFoundError(f"{file}: {name!r} is not among {where}; --column says which column has the answers")
+    applies = data.Y[:, [data.label_names.index(name)]].toarray()[:, 0] > 0
+    sides: Sides = ([], [])
+    for text, yes_ in zip(data.texts, applies, strict=True):
+        sides[0 if yes_ else 1].append(text)
+    return sides
+
+
+def _texts(path: str, options: FileOptions) -> list[str]:
+    return [row.text for row in read_texts(path, options)]
+
+
+def _split(rows: Iterable[TextRow], source: str, column: str) -> Sides:
+    sides: dict[bool, list[str]] = {True: [], False: []}
+    for row in rows:
+        said = "" if row.other is None else str(row.other).strip().lower()
+        if said in UNKNOWN:
+            continue
+        if said not in YES | NO:
+            problem = f"{str(row.other)[:40]!r} in {column!r} is no answer; use yes, no, or nothing (not asked)"
+            raise DataError(problem, source=source, line=row.line)
+        sides[said in YES].append(row.text)
+    if not sides[True] and not sides[False]:
+        raise DataError(f"no answer in {column!r}", source=source)
+    return sides[True], sides[False]
+
+
+def report_data(report: LearnReport, revision: int | None) -> dict[str, Any]:
+    """A report for `report_lines` and for JSON; revision None: it was not stored."""
+    found = dataclasses.asdict(report)
+    found["neighbours"] = [{"label": label, "weight": weight} for label, weight in report.neighbours]
+    found["seconds"] = round(report.seconds, 4)
+    return found | {"revision": revision}
+
+
+def report_lines(found: dict[str, Any]) -> list[str]:
+    weak = f" ({found['n_weak_no']} other texts were taken for no)" if found["n_weak_no"] else ""
+    stored = "not stored (--dry-run)" if found["revision"] is None else f"on the disk as revision {found['revision']}"
+    alike = ", ".join(f"{near['weight']:+.2f} {near['label']}" for near in found["neighbours"])
+    return [
+        f"learned {found['name']!r} from {found['n_yes']} yes and {found['n_no']} no{weak} "
+        f"in {found['seconds']:.2f} s; {stored}",
+        f"it resembles {alike}" if alike else "it resembles no label that is known",
+        f"the past was {'used' if found['used_past'] else 'not used'}; yes is a score above {found['threshold']:.3f}",
+    ]

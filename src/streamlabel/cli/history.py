@@ -1,0 +1,166 @@
+"""``streamlabel history``, ``diff``, ``rollback``, ``rename``, ``retire``: what happened to a model, and undoing it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streamlabel.cli._model import actor_option, dry_run_option, known_label, model_argument, open_store, plural
+from streamlabel.cli._output import format_table, json_option, write
+from streamlabel.exceptions import ConflictError, DataError, NotFoundError
+from streamlabel.store.model_store import ModelStore
+from streamlabel.store.records import LabelChange, Revision
+
+__all__ = ["diff", "history", "rename", "retire", "rollback"]
+
+SHOWN = 4
+
+
+@click.command()
+@model_argument
+@click.argument("label", required=False)
+@click.option("-n", "most", type=click.IntRange(min=1), help="Only the newest N.")
+@json_option
+def history(model: Path, label: str | None, most: int | None, as_json: bool) -> None:
+    """Every revision of MODEL, newest first; for LABEL, those that changed it (by any name that it had)."""
+    with open_store(model) as store:
+        revisions = store.history(label)[:most]
+    data = [dataclasses.asdict(revision) for revision in revisions]
+    rows = [[str(r.number), r.at[:19].replace("T", " "), r.actor, r.action, _detail(r)] for r in revisions]
+    header = ["revision", "when", "who", "what", ""]
+    write(data, as_json=as_json, text=lambda: format_table(header, rows, right=(0,)))
+
+
+@click.command()
+@model_argument
+@click.argument("before", type=int)
+@click.argument("after", type=int, required=False)
+@json_option
+def diff(model: Path, before: int, after: int | None, as_json: bool) -> None:
+    """What happened to the labels between the revisions BEFORE and AFTER, by default the newest."""
+    with open_store(model) as store:
+        changes = store.diff(before, after)
+        data = {"before": before, "after": after or store.revision, "changes": _as_data(changes)}
+    write(data, as_json=as_json, text=lambda: _as_text(changes))
+
+
+@click.command()
+@model_argument
+@click.argument("revision", type=int, required=False)
+@click.option("--label", metavar="NAME", help="Only this label: to REVISION, by default to before its last change.")
+@actor_option
+@dry_run_option
+@json_option
+def rollback(model: Path, revision: int | None, label: str | None, actor: str, dry_run: bool, as_json: bool) -> None:
+    """Make MODEL what it was in REVISION, or one label what it was.
+
+    That is a new revision: nothing is lost, and a roll-back can be rolled back.
+    """
+    if revision is None and label is None:
+        raise click.UsageError("say where to go: a REVISION, or --label NAME ('streamlabel history MODEL' lists them)")
+    with open_store(model, "r" if dry_run else "a", actor=actor) as store:
+        if label is not None:
+            revision = _revision_before(store, label) if revision is None else revision
+        assert revision is not None
+        before = store.revision
+        changes = _undone(store, revision, label)
+        if not dry_run:
+            store.rollback(revision, label=label)
+            changes = store.diff(before)
+        number = None if dry_run else store.revision
+    _write_changes(changes, number, as_json)
+
+
+@click.command()
+@model_argument
+@click.argument("name")
+@click.argument("new_name")
+@actor_option
+@dry_run_option
+@json_option
+def rename(model: Path, name: str, new_name: str, actor: str, dry_run: bool, as_json: bool) -> None:
+    """Give the label NAME the name NEW_NAME; its id, scores and history stay."""
+    with open_store(model, "r" if dry_run else "a", actor=actor) as store:
+        name = known_label(store.label_names, name, model)
+        if new_name in store.label_names:
+            raise ConflictError(f"{model}: there is a label {new_name!r} already; choose another name")
+        before = store.revision
+        number = None if dry_run else store.rename(name, new_name)
+        label = next(record.id for record in store.labels() if record.name in (name, new_name))
+        changes = [LabelChange(label, "renamed", name, new_name)] if dry_run else store.diff(before)
+    _write_changes(changes, number, as_json)
+
+
+@click.command()
+@model_argument
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@actor_option
+@dry_run_option
+@json_option
+def retire(model: Path, names: tuple[str, ...], actor: str, dry_run: bool, as_json: bool) -> None:
+    """Take labels out of MODEL; rollback brings them back."""
+    with open_store(model, "r" if dry_run else "a", actor=actor) as store:
+        chosen = list(dict.fromkeys(known_label(store.label_names, name, model) for name in names))
+        if len(chosen) == len(store.label_names):
+            raise DataError("a model needs at least one label; retire fewer", source=model)
+        before = store.revision
+        ids = {record.name: record.id for record in store.labels()}
+        number = None if dry_run else store.retire(*chosen)
+        changes = [LabelChange(ids[name], "retired", name, None) for name in chosen] if dry_run else store.diff(before)
+    _write_changes(changes, number, as_json)
+
+
+def _revision_before(store: ModelStore, label: str) -> int:
+    """The revision before a label's last change."""
+    number = store.history(label)[0].number - 1
+    if number < min(revision.number for revision in store.history()):
+        raise DataError(f"label {label!r} has not changed since the oldest revision; retire takes it out")
+    return number
+
+
+def _undone(store: ModelStore, revision: int, label: str | None) -> list[LabelChange]:
+    """How the labels would change by going back; of one label only."""
+    changes = store.diff(store.revision, revision)
+    if label is None:
+        return changes
+    numbers = {revision.number for revision in store.history(label)}
+    if not numbers:
+        raise NotFoundError(f"{store.path}: no label was ever called {label!r}")
+    mine = {change.id for change in changes if label in (change.before, change.after)}
+    return [change for change in changes if change.id in mine]
+
+
+def _write_changes(changes: list[LabelChange], number: int | None, as_json: bool) -> None:
+    data = {"revision": number, "dry_run": number is None, "changes": _as_data(changes)}
+    last = "nothing was changed (--dry-run)" if number is None else f"on the disk as revision {number}"
+    write(data, as_json=as_json, text=lambda: f"{_as_text(changes)}\n{last}")
+
+
+def _as_data(changes: Iterable[LabelChange]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(change) for change in changes]
+
+
+def _as_text(changes: list[LabelChange]) -> str:
+    if not changes:
+        return "no label differs"
+    rows = [[change.kind, str(change.id), change.before or "", change.after or ""] for change in changes]
+    return format_table(["change", "id", "before", "after"], rows, right=(1,))
+
+
+def _detail(revision: Revision) -> str:
+    detail = revision.detail if isinstance(revision.detail, dict) else {}
+    if revision.action == "rename":
+        return f"{detail.get('label')} -> {detail.get('to')}"
+    if revision.action == "rollback":
+        return f"{detail['label']} to {detail.get('to')}" if "label" in detail else f"to {detail.get('to')}"
+    named = detail.get("labels")
+    if isinstance(named, list):
+        more = int(detail.get("n", len(named))) - SHOWN
+        return ", ".join(map(str, named[:SHOWN])) + (f" and {more} more" if more > 0 else "")
+    if isinstance(named, int):
+        return plural(named, "label")
+    return ", ".join(f"{key} {value}" for key, value in detail.items())

@@ -1,0 +1,40 @@
+"""``streamlabel init``: files to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from streamlabel.cli._model import dry_run_option
+from streamlabel.cli._output import json_option, write
+from streamlabel.data.example import HELD_BACK, example_files, starter_files, write_files
+
+__all__ = ["init"]
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--example", is_flag=True, help="Fill them with short news texts that come with the package.")
+@click.option("--texts", type=click.IntRange(min=200), default=600, show_default=True, help="How many, with --example.")
+@click.option("--seed", type=int, default=0, show_default=True, help="For the texts, with --example.")
+@dry_run_option
+@json_option
+def init(folder: Path, example: bool, texts: int, seed: int, dry_run: bool, as_json: bool) -> None:
+    """Make a FOLDER with files to begin with.
+
+    texts.jsonl has tagged texts, one JSON object a line; yes.txt and no.txt have texts to which a label that is not
+    among the tags applies, and does not apply. Without --example they have a few lines, to be replaced by yours.
+    Files that are there are not overwritten.
+    """
+    files = example_files(texts, seed) if example else starter_files()
+    paths = [folder / name for name in files] if dry_run else write_files(folder, files)
+    label = HELD_BACK if example else "bird flu"
+    commands = [
+        f"streamlabel fit {folder / 'model'} {paths[0]}",
+        f"streamlabel add-label {folder / 'model'} '{label}' --yes {paths[1]} --no {paths[2]}",
+        f"streamlabel suggest {folder / 'model'} 'Bird flu was found on two farms.'",
+    ]
+    data = {"files": [str(path) for path in paths], "next": commands, "dry_run": dry_run}
+    lines = [f"{'would write' if dry_run else 'wrote'} {', '.join(map(str, paths))}", "next:"]
+    write(data, as_json=as_json, text=lambda: "\n".join([*lines, *(f"  {command}" for command in commands)]))

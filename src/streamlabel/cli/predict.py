@@ -1,0 +1,142 @@
+"""``streamlabel predict``: labels for many texts or rows, in blocks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import click
+import numpy as np
+
+from streamlabel.cli._files import FileOptions, file_options, read_set, read_texts
+from streamlabel.cli._model import has_texts, model_argument, open_store
+from streamlabel.cli._output import json_option, progress_bar
+from streamlabel.data._bytes import replacing
+from streamlabel.data.csv_table import _FORMULA
+from streamlabel.exceptions import DataError
+from streamlabel.models.batch_predict import RowLabels, predict_rows, rows_within
+from streamlabel.models.inputs import canonical_rows
+from streamlabel.models.vectorizers import VectorizerState, restore_vectorizer
+from streamlabel.results import TextDataset
+from streamlabel.store.model_store import ModelStore
+from streamlabel.store.tagger_store import VECTORIZER
+
+__all__ = ["Predicted", "predict", "write_predictions"]
+
+TEXT_BYTES = 1 << 14
+
+
+class Predicted(NamedTuple):
+    """The id of a row, None where the file has none, and what it was given."""
+
+    id: str | None
+    found: RowLabels
+
+
+@click.command()
+@model_argument
+@click.argument("file")
+@file_options(labels=False)
+@click.option("-k", type=click.IntRange(min=1), help="The K best labels of each row  [default: 5]")
+@click.option("--thresholds", is_flag=True, help="Instead: the labels whose score exceeds their threshold.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write here instead of standard output.")
+@click.option("--to", type=click.Choice(["jsonl", "csv"]), help="How it is written  [default: by --out, else jsonl]")
+@click.option("--memory", type=click.IntRange(min=1), default=512, show_default=True, metavar="MB", help="For scoring.")
+@click.option("--rows-per-block", type=click.IntRange(min=1), help="Instead of what --memory allows.")
+@json_option
+def predict(
+    model: Path, file: str, k: int | None, thresholds: bool, out: Path | None, to: str | None, memory: int,
+    rows_per_block: int | None, as_json: bool, **arguments: Any,
+) -> None:  # fmt: skip
+    """Labels for every text or row of FILE (- for standard input), in the order of the file.
+
+    FILE is JSONL or CSV with texts, or one text a line (.txt), for a model of texts; else a set of rows (svmlight, XC
+    text, ...). One line of JSON a row, or with --to csv one line a label. Rows are read, scored and written block by
+    block: memory does not grow with the number of texts or labels.
+    """
+    if k is not None and thresholds:
+        raise click.UsageError("give -k or --thresholds, not both")
+    limit, options = memory << 20, FileOptions.of(arguments)
+    form = "json" if as_json else to or ("csv" if out is not None and out.suffix == ".csv" else "jsonl")
+    with open_store(model, cache_bytes=limit // 2) as store:
+        size = rows_per_block or rows_within(limit // 2, TEXT_BYTES)
+        blocks = _of_texts if has_texts(store) else _of_rows
+        rows = blocks(store, file, options, size, None if thresholds else k or 5)
+        with progress_bar("predicting") as progress, _opened(out) as handle:
+            write_predictions(_counted(rows, progress), store.label_names, handle, form)
+
+
+def write_predictions(rows: Iterable[Predicted], names: Sequence[str], handle: IO[str], form: str) -> None:
+    """``form``: "jsonl", "csv", or "json" for one document."""
+    if form == "csv":
+        writer = csv.writer(handle, lineterminator="\n")
+        writer.writerow(["row", "id", "label", "score"])
+        cells = [_guarded(name) for name in names]
+        for number, (id_, found) in enumerate(rows):
+            shown = "" if id_ is None else _guarded(id_)
+            for label, score in zip(found.labels.tolist(), found.scores.tolist(), strict=True):
+                writer.writerow([number, shown, cells[label], f"{score:.6g}"])
+        return
+    before, between, after = ("[\n", ",\n", "\n]\n") if form == "json" else ("", "\n", "\n")
+    quoted = [json.dumps(name, ensure_ascii=False) for name in names]
+    mark = before
+    for number, (id_, found) in enumerate(rows):
+        labels = ", ".join([quoted[label] for label in found.labels.tolist()])
+        scores = ", ".join([f"{score:.6g}" for score in found.scores.tolist()])
+        shown = "" if id_ is None else f'"id": {json.dumps(id_, ensure_ascii=False)}, '
+        handle.write(f'{mark}{{"row": {number}, {shown}"labels": [{labels}], "scores": [{scores}]}}')
+        mark = between
+    handle.write(after if mark == between else "[]\n" if form == "json" else "")
+
+
+def _of_texts(store: ModelStore, file: str, options: FileOptions, size: int, k: int | None) -> Iterator[Predicted]:
+    part = store.get_part(VECTORIZER)
+    vectorizer = restore_vectorizer(VectorizerState(part.content, part.arrays))
+    classifier = store.model(learning=False)
+    rows = read_texts(file, options)
+    while block := list(itertools.islice(rows, size)):
+        X = canonical_rows(vectorizer.transform([row.text for row in block]))
+        yield from map(Predicted, [row.id for row in block], predict_rows(classifier, X, k=k, rows_per_block=size))
+
+
+def _of_rows(store: ModelStore, file: str, options: FileOptions, size: int, k: int | None) -> Iterator[Predicted]:
+    data, _ = read_set(file, options, n_features=store.n_features)
+    if isinstance(data, TextDataset):
+        raise DataError("holds texts, and the model takes rows of numbers", source=file)
+    if data.n_features != store.n_features:
+        raise DataError(f"has {data.n_features} features; the model has {store.n_features}", source=file)
+    ids = itertools.repeat(None, data.n_rows) if data.row_ids is None else data.row_ids
+    X = canonical_rows(data.X.astype(np.float64))
+    yield from map(Predicted, ids, predict_rows(store.model(learning=False), X, k=k, rows_per_block=size))
+
+
+def _counted(rows: Iterable[Predicted], progress: Any) -> Iterator[Predicted]:
+    for number, row in enumerate(rows, start=1):
+        yield row
+        if not number % 500:
+            progress(number, None)
+
+
+def _guarded(cell: str) -> str:
+    """A cell that no spreadsheet runs as a formula."""
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+@contextmanager
+def _opened(out: Path | None) -> Iterator[IO[str]]:
+    """Standard output, or a file that appears whole or not at all."""
+    if out is None:
+        yield sys.stdout
+        return
+    with replacing(out) as binary:
+        handle = io.TextIOWrapper(binary, encoding="utf-8", newline="")
+        yield handle
+        handle.flush()
+        handle.detach()

@@ -1,0 +1,99 @@
+"""``streamlabel suggest`` and ``explain``: labels for a text, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streamlabel.cli._files import FileOptions, read_texts
+from streamlabel.cli._model import known_label, model_argument, open_tagger
+from streamlabel.cli._output import format_table, json_option, write
+from streamlabel.exceptions import DataError
+from streamlabel.models.explain import Explanation
+
+__all__ = ["explain", "suggest"]
+
+
+@click.command()
+@model_argument
+@click.argument("texts", nargs=-1, required=True, metavar="TEXT...")
+@click.option("-k", type=click.IntRange(min=1), default=5, show_default=True, help="How many labels.")
+@json_option
+def suggest(model: Path, texts: tuple[str, ...], k: int, as_json: bool) -> None:
+    """The best labels for a TEXT, with their scores; - reads texts from standard input, one a line.
+
+    A label is marked yes where its score exceeds its own threshold. For many texts, use predict.
+    """
+    tagger = open_tagger(model)
+    wanted = _texts(texts)
+    thresholds = dict(zip(tagger.label_names_, tagger.classifier_.thresholds_.tolist(), strict=True))
+    data = [
+        {
+            "text": text,
+            "labels": [{"label": name, "score": score, "yes": score > thresholds[name]} for name, score in found],
+        }
+        for text, found in zip(wanted, tagger.suggest(wanted, k), strict=True)
+    ]
+    write(data, as_json=as_json, text=lambda: "\n\n".join(_table(one, with_text=len(data) > 1) for one in data))
+
+
+@click.command()
+@model_argument
+@click.argument("text")
+@click.argument("label", required=False)
+@click.option("--words", type=click.IntRange(min=1), default=8, show_default=True, help="At most so many on each side.")
+@json_option
+def explain(model: Path, text: str, label: str | None, words: int, as_json: bool) -> None:
+    """Why TEXT (- for standard input) got its score for LABEL; by default for the best label.
+
+    The words that spoke for and against it, and what the labels say that it was learned to resemble.
+    """
+    tagger = open_tagger(model)
+    (text,) = _texts((text,), whole=True)
+    label = tagger.suggest(text, 1)[0][0] if label is None else known_label(tagger.label_names_, label, model)
+    found = tagger.explain(text, label, words)
+    write(_data(found), as_json=as_json, text=lambda: _lines(found))
+
+
+def _texts(given: tuple[str, ...], *, whole: bool = False) -> list[str]:
+    if "-" not in given:
+        return list(given)
+    if len(given) > 1:
+        raise click.UsageError("give texts, or - alone")
+    lines = [row.text for row in read_texts("-", FileOptions(format="lines"))]
+    if not lines:
+        raise DataError("holds no text", source="standard input")
+    return ["\n".join(lines)] if whole else lines
+
+
+def _table(found: dict[str, Any], *, with_text: bool) -> str:
+    rows = [[f"{one['score']:.3f}", one["label"], "yes" if one["yes"] else ""] for one in found["labels"]]
+    table = format_table(["score", "label", ""], rows, right=(0,))
+    return f"{found['text']}\n{table}" if with_text else table
+
+
+def _data(found: Explanation) -> dict[str, Any]:
+    data = dataclasses.asdict(found)
+    for side in ("words_for", "words_against"):
+        data[side] = [{"word": word, "part": part} for word, part in getattr(found, side)]
+    data["neighbours"] = [near._asdict() for near in found.neighbours]
+    return data | {"yes": found.score > found.threshold}
+
+
+def _lines(found: Explanation) -> str:
+    said = "yes" if found.score > found.threshold else "no"
+    lines = [
+        f"{found.label}: {said}, its score is {found.score:.3f} and yes begins above {found.threshold:.3f} "
+        f"(probability {found.probability:.2f})"
+    ]
+    for side, parts in (("for", found.words_for), ("against", found.words_against)):
+        if parts:
+            lines.append(f"{side:<8} " + ", ".join(f"{word} {part:+.3f}" for word, part in parts))
+    lines.append(f"besides  {found.others:+.3f} by other words, {found.intercept:+.3f} for any text")
+    if found.neighbours:
+        rows = [[near.label, f"{near.weight:+.2f}", f"{near.score:.3f}"] for near in found.neighbours]
+        lines.append(format_table(["it resembles", "weight", "score here"], rows, right=(1, 2)))
+    return "\n".join([*lines, *([found.note] if found.note else [])])

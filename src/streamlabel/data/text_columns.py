@@ -1,0 +1,196 @@
+"""Which columns of a JSONL or CSV file hold the texts and the tags, where nobody has said so.
+
+Names that people use are tried first, then the contents of the first rows. What was guessed is said, and a guess that
+is not clear is an error that lists the columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from streamlabel.data.load import format_of
+from streamlabel.data.records import Source, open_source, parse_json, source_name
+from streamlabel.exceptions import DataError
+
+__all__ = ["TextColumns", "guess_columns", "replayable"]
+
+TEXT_NAMES = ("text", "texts", "document", "content", "body", "sentence", "abstract", "description", "comment",
+              "message", "question", "title", "headline")  # fmt: skip
+LABEL_NAMES = ("labels", "label", "tags", "tag", "categories", "category", "topics", "topic", "keywords", "subjects",
+               "classes", "class")  # fmt: skip
+OTHER_NAMES = ("id", "date")
+ROWS_LOOKED_AT = 50
+HEAD = 1 << 18
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """Where texts and tags stand in a file.
+
+    format : "jsonl" or "csv";   delimiter : between the cells of a CSV file
+    labels : the column with the tags, None where ``label_columns`` hold 0 or 1, or where there are none
+    guessed : what was not given, in words
+    """
+
+    format: str
+    text: str
+    labels: str | None
+    label_columns: tuple[str, ...] = ()
+    delimiter: str = ","
+    tag_delimiter: str = ";"
+    guessed: str = ""
+
+    def options(self) -> dict[str, Any]:
+        """The options of `load_dataset` for this file."""
+        if self.format == "jsonl":
+            return {"text_field": self.text, "labels_field": self.labels, "features_field": None}
+        options: dict[str, Any] = {"text_column": self.text, "delimiter": self.delimiter}
+        if self.label_columns:
+            return options | {"label_columns": list(self.label_columns)}
+        return options | {"labels_column": self.labels, "delimiter_of_tags": self.tag_delimiter}
+
+
+def replayable(source: Source) -> tuple[Source, bytes]:
+    """A source that still begins at its beginning, and how it begins."""
+    if isinstance(source, str | bytes) and source != "-":
+        with open_source(source) as handle:
+            return source, handle.read(HEAD)
+    with open_source(source) as handle:
+        head = handle.read(HEAD)
+        return io.BufferedReader(_Replayed(head, handle, source_name(source))), head
+
+
+def guess_columns(
+    source: Source,
+    head: bytes,
+    *,
+    format: str | None = None,
+    text: str | None = None,
+    labels: str | None = None,
+    tag_delimiter: str | None = None,
+    need_labels: bool = True,
+) -> TextColumns | None:
+    """The columns of a file that begins like this; None where its rows are not texts.
+
+    format, text, labels, tag_delimiter : what is known; the rest is guessed from the first rows
+    """
+    name = source_name(source)
+    if format is None:
+        format = format_of(source) if isinstance(source, str) else "jsonl" if head.lstrip()[:1] == b"{" else "csv"
+    if format not in ("jsonl", "csv"):
+        return None
+    delimiter = "," if format == "jsonl" else _cell_delimiter(name, head)
+    rows = _json_rows(head) if format == "jsonl" else _csv_rows(head, delimiter)
+    if not rows or (format == "jsonl" and text is None and "features" in rows[0]):
+        return None
+    found_text = text or _text_column(rows, labels, name)
+    label_columns: tuple[str, ...] = ()
+    found_labels = labels
+    if labels is None and need_labels:
+        found_labels, label_columns = _label_columns(rows, found_text, format, name)
+    cells = [str(row.get(found_labels, "")) for row in rows] if format == "csv" and found_labels else []
+    found_delimiter = tag_delimiter or _tag_delimiter(cells, delimiter)
+    guesses = [f"texts in {found_text!r}"] if text is None else []
+    if labels is None and need_labels:
+        guesses.append(
+            f"tags in {found_labels!r}" if found_labels else f"one 0/1 column for each of {len(label_columns)} tags"
+        )
+    if tag_delimiter is None and any(found_delimiter in cell for cell in cells):
+        guesses.append(f"tags parted by {found_delimiter!r}")
+    return TextColumns(format, found_text, found_labels, label_columns, delimiter, found_delimiter, ", ".join(guesses))
+
+
+def _json_rows(head: bytes) -> list[dict[str, Any]]:
+    """The first whole records; what is not JSON is left to the reader, which says where."""
+    lines = head.decode("utf-8-sig", "replace").splitlines()
+    rows = []
+    for line in lines[: ROWS_LOOKED_AT if len(head) < HEAD else min(len(lines) - 1, ROWS_LOOKED_AT)]:
+        try:
+            record = parse_json(line) if line.strip() else None
+        except ValueError:
+            break
+        if isinstance(record, dict):
+            rows.append(record)
+    return rows
+
+
+def _csv_rows(head: bytes, delimiter: str) -> list[dict[str, Any]]:
+    try:
+        table = csv.DictReader(io.StringIO(head.decode("utf-8-sig", "replace")), delimiter=delimiter)
+        rows = [row for row, _ in zip(table, range(ROWS_LOOKED_AT), strict=False)]
+        return rows or ([dict.fromkeys(table.fieldnames, "")] if table.fieldnames else [])
+    except csv.Error:
+        return []
+
+
+def _cell_delimiter(name: str, head: bytes) -> str:
+    if name.lower().removesuffix(".gz").removesuffix(".bz2").endswith((".tsv", ".tab")):
+        return "\t"
+    header = head.partition(b"\n")[0].decode("utf-8", "replace")
+    return max((",", "\t", ";"), key=header.count)
+
+
+def _text_column(rows: Sequence[dict[str, Any]], labels: str | None, name: str) -> str:
+    columns = [column for column in rows[0] if isinstance(column, str) and column != labels]
+    for usual in TEXT_NAMES:
+        for column in columns:
+            if column.lower() == usual and isinstance(rows[0][column], str):
+                return column
+    lengths = {
+        column: sum(len(str(row.get(column) or "")) for row in rows)
+        for column in columns
+        if column.lower() not in (*LABEL_NAMES, *OTHER_NAMES) and isinstance(rows[0][column], str)
+    }
+    if not lengths:
+        raise DataError(f"no column looks like texts; --text NAME says which one is ({_listing(rows)})", source=name)
+    return max(lengths, key=lambda column: lengths[column])
+
+
+def _label_columns(
+    rows: Sequence[dict[str, Any]], text: str, format: str, name: str
+) -> tuple[str | None, tuple[str, ...]]:
+    """The column with the tags, or several of 0 and 1."""
+    columns = [column for column in rows[0] if isinstance(column, str) and column != text]
+    for usual in LABEL_NAMES:
+        for column in columns:
+            if column.lower() == usual:
+                return column, ()
+    if format == "jsonl":
+        lists = [column for column in columns if isinstance(rows[0][column], list)]
+        if len(lists) == 1:
+            return lists[0], ()
+    else:
+        binary = [column for column in columns if {row.get(column) for row in rows} <= {"0", "1"}]
+        if binary:
+            return None, tuple(binary)
+    raise DataError(f"no column looks like tags; --labels NAME says which one is ({_listing(rows)})", source=name)
+
+
+def _tag_delimiter(cells: list[str], delimiter: str) -> str:
+    """The first of the usual ones that occurs in the cells."""
+    usual = [mark for mark in (";", "|", ",") if mark != delimiter or mark == ","]
+    return next((mark for mark in usual if any(mark in cell for cell in cells)), usual[0])
+
+
+def _listing(rows: Sequence[dict[str, Any]]) -> str:
+    return "there are " + ", ".join(repr(column) for column in list(rows[0])[:30])
+
+
+class _Replayed(io.RawIOBase):
+    """What was read already, then the rest."""
+
+    def __init__(self, head: bytes, rest: BinaryIO | Any, name: str) -> None:
+        self._head, self._rest, self.name = head, rest, name
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._head[: len(buffer)] or self._rest.read(len(buffer))
+        self._head = self._head[len(content) :] if self._head else b""
+        buffer[: len(content)] = content
+        return len(content)
