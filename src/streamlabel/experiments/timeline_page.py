@@ -148,15 +148,17 @@ def _sentence(records: Sequence[BirthRecord]) -> str:
     parts = []
     for run in _runs(records):
         here = [record for record in records if _run(record) == run]
-        values = _values(here, "average_precision", EVER)
-        gains = [f"{_signed(*mean_and_error(values[WITH_PAST] - values[other]))} over {other}" for other in _OTHERS]
-        parts.append(
-            f"{len(values[WITH_PAST])} labels born from {run[1]} on reach an average precision of "
-            f"{values[WITH_PAST].mean():.1f}% with the past ({', '.join(gains)})"
-        )
+        reached = []
+        for measure, said in _MEASURES.items():
+            values = _values(here, measure, EVER)
+            gains = [f"{_signed(*mean_and_error(values[WITH_PAST] - values[other]))} over {other}" for other in _OTHERS]
+            reached.append(f"{said} {values[WITH_PAST].mean():.1f}% ({', '.join(gains)})")
+        n_labels = len({record.label for record in here})
+        parts.append(f"with the past, {n_labels} labels born from {run[1]} on reach {' and '.join(reached)}")
     arrivals = [r for r in records if r.method == WITH_PAST and r.age == EVER]
     same = sum(record.unchanged for record in arrivals)
-    return "; ".join(parts) + f"; old scores were untouched after {same} of {len(arrivals)} arrivals."
+    said = "; ".join(parts)
+    return said[0].upper() + said[1:] + f"; old scores were untouched after {same} of {len(arrivals)} arrivals."
 
 
 def pictures(records: Sequence[BirthRecord]) -> list[Picture]:
