@@ -89,3 +89,13 @@ def test_a_past_that_knows_the_answer_is_used_and_one_that_does_not_is_refused()
 def test_too_few_labels_give_no_trial(rng):
     X, Y, scores = made(True, rng)
     assert run_trial(X[:50], Y[:50, :3], scores[:50, :3], Judged(X[50:], Y[50:, :3], scores[50:, :3]), rng) is None
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(0.05, False), (0.3, True)])
+def test_a_gain_that_trials_cannot_tell_from_none_is_refused(gain, taken):
+    """The same gain in every trial, so that its standard error is zero."""
+    measures = np.zeros((len(RECIPES), 5))
+    anchored = RECIPES.index((0.0, True, 1.0))
+    measures[anchored] = gain
+    chosen = choose_recipe([Trial(1.0, measures)] * 3)
+    assert chosen.anchored is taken

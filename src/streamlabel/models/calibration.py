@@ -51,8 +51,9 @@ RECIPES = (
       if share or anchored),
 )  # fmt: skip
 N_HIDDEN, N_SKETCH = 64, 512
-# A recipe is out when any measure falls by more than this many points against own ridge.
-_MOST_LOST = 0.05
+# A recipe is out when any measure falls by more than this many points against own ridge, or when it gains less than
+# that many on average: a smaller gain cannot be told from none by a few trials.
+_MOST_LOST, _LEAST_GAIN = 0.05, 0.1
 
 
 @dataclass(frozen=True)
@@ -135,14 +136,16 @@ def run_trial(
 def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: bool = True) -> Recipe:
     """The recipe with the largest mean gain over own ridge, among those that lose on no measure.
 
-    The gain is the mean of P@k (three together), AUC and average precision, and must exceed its standard error.
+    The gain is the mean of P@k (three together), AUC and average precision. It must be at least a tenth of a point and
+    exceed its standard error.
     ``anchors`` or ``metrics`` False leaves recipes with them out.
     """
     measures = np.stack([trial.measures for trial in trials])
     gains = measures - measures[:, :1]
     overall = (gains[:, :, :3].mean(axis=2) + gains[:, :, 3] + gains[:, :, 4]) / 3.0
     error = overall.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros(gains.shape[1])
-    allowed = (gains.mean(axis=0) >= -_MOST_LOST).all(axis=1) & (overall.mean(axis=0) > error)
+    allowed = (gains.mean(axis=0) >= -_MOST_LOST).all(axis=1)
+    allowed &= overall.mean(axis=0) > np.maximum(error, _LEAST_GAIN)
     allowed &= [(anchors or not anchored) and (metrics or not share) for share, anchored, _ in RECIPES]
     best = int(np.where(allowed, overall.mean(axis=0), -np.inf).argmax()) if allowed.any() else 0
     share, anchored, pull = RECIPES[best]
