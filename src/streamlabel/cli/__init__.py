@@ -28,6 +28,7 @@ COMMANDS = {
     "import": LazyCommand("streamlabel.cli.exchange:import_answers", "Learn from the export of an annotation tool."),
     "export": LazyCommand("streamlabel.cli.exchange:export_model", "Write a model for another tool."),
     "doctor": LazyCommand("streamlabel.cli.doctor:doctor", "Find damage in a model, and repair it."),
+    "vacuum": LazyCommand("streamlabel.cli.doctor:vacuum", "Forget old revisions, and give back their room."),
     "bench": LazyCommand("streamlabel.cli.bench:bench", "How fast it is here: new labels, in CPU time and ratios."),
     "datasets": LazyCommand("streamlabel.cli.datasets:datasets", "List, describe and download the named data sets."),
     "reproduce": LazyCommand("streamlabel.cli.reproduce:reproduce", "Run an experiment; write its records and tables."),

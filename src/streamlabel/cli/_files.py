@@ -11,7 +11,7 @@ import click
 
 from streamlabel.data.load import FORMATS, format_of, load_dataset
 from streamlabel.data.text_columns import TextColumns, guess_columns, replayable
-from streamlabel.data.text_rows import TextRow, read_text_lines, read_text_rows
+from streamlabel.data.text_rows import TextRow, read_one_label_rows, read_text_lines, read_text_rows
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.results import Dataset, TextDataset
 
@@ -76,6 +76,8 @@ def read_set(
         labels=options.labels,
         tag_delimiter=options.tag_delimiter,
     )
+    if columns is not None and columns.one_label:
+        return read_one_label_rows(source, columns), columns
     if columns is not None:
         return load_dataset(source, columns.format, repeated_labels="merge", **columns.options()), columns
     format = options.format or ("jsonl" if path == "-" else format_of(path))

@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from streamlabel.exceptions import ConflictError, NotFoundError, StreamlabelError
 
@@ -86,6 +88,15 @@ class StreamlabelGroup(click.Group):
             return self.lazy[cmd_name].load()
         return super().get_command(ctx, cmd_name)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names of commands by their summaries: completing must not import them all."""
+        if not self.lazy:
+            return super().shell_complete(ctx, incomplete)
+        found = [
+            CompletionItem(name, help=one.summary) for name, one in self.lazy.items() if name.startswith(incomplete)
+        ]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, command.summary) for name, command in self.lazy.items()]
         rows += [(name, self.commands[name].get_short_help_str(90)) for name in self.commands if name not in self.lazy]
@@ -104,12 +115,19 @@ class StreamlabelGroup(click.Group):
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         try:
-            result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
             sys.stdout.flush()
         except Exception as error:
             _exit_with(error)
         # With standalone_mode=False click returns the code of ctx.exit(), or what the command returned.
         sys.exit(result if isinstance(result, int) else ExitCode.OK)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """One line for a person, without the place in the code."""
+    click.echo(f"warning: {message}", err=True)
 
 
 def _exit_with(error: Exception) -> NoReturn:

@@ -1,4 +1,4 @@
-"""``streamlabel doctor``: find damage, explain it, repair what can be repaired."""
+"""``streamlabel doctor`` and ``vacuum``: find damage and repair it; forget what is old."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from streamlabel.cli._model import megabytes, model_argument, plural
+from streamlabel.cli._model import actor_option, dry_run_option, megabytes, model_argument, open_store, plural
 from streamlabel.cli._output import ExitCode, json_option, write
 from streamlabel.exceptions import NotFoundError, StreamlabelError
 from streamlabel.store.doctor import Finding
 from streamlabel.store.model_store import ModelStore
 
-__all__ = ["doctor"]
+__all__ = ["doctor", "vacuum"]
 
 
 @click.command()
@@ -33,6 +33,27 @@ def doctor(ctx: click.Context, model: Path, repair: bool, as_json: bool) -> None
     write(data, as_json=as_json, text=lambda: _text(model, findings))
     if not all(finding.repaired for finding in findings):
         ctx.exit(ExitCode.FAILURE)
+
+
+@click.command()
+@model_argument
+@click.option("--keep-from", type=int, metavar="REVISION", help="Keep this revision and later ones too.")
+@actor_option
+@dry_run_option
+@json_option
+def vacuum(model: Path, keep_from: int | None, actor: str, dry_run: bool, as_json: bool) -> None:
+    """Forget the older revisions of MODEL, and give back the room of labels that only they had.
+
+    That cannot be undone: what is forgotten cannot be rolled back to.
+    """
+    with open_store(model, "r" if dry_run else "a", actor=actor) as store:
+        numbers = [revision.number for revision in store.history()]
+        forgotten = [number for number in numbers if number < (keep_from or store.revision)]
+        freed = None if dry_run else store.vacuum(keep_from=keep_from)
+    data = {"forgotten": sorted(forgotten), "freed_bytes": freed, "dry_run": dry_run}
+    what = plural(len(forgotten), "revision")
+    said = f"would forget {what} (--dry-run)" if freed is None else f"forgot {what}, freed {megabytes(freed)}"
+    write(data, as_json=as_json, text=lambda: said)
 
 
 def _text(model: Path, findings: list[Finding]) -> str:

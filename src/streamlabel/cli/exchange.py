@@ -20,8 +20,9 @@ from streamlabel.cli._output import format_table, json_option, note, write
 from streamlabel.cli.add_label import report_data
 from streamlabel.data.annotations import Annotations, load_annotations
 from streamlabel.data.annotations.door import TOOLS
-from streamlabel.exceptions import ConflictError, DataError
+from streamlabel.exceptions import ConflictError
 from streamlabel.exchange import FORMATS, export
+from streamlabel.exchange.door import format_of_ending
 from streamlabel.store.annotated_tagger import Plan, carry_out, plan_import
 
 __all__ = ["export_model", "import_answers"]
@@ -97,13 +98,14 @@ def export_model(
         n_labels = len(store.label_names)
     if out.exists() and not force:
         raise ConflictError(f"{out} is there already; --force overwrites a file")
-    options = {} if k is None else {"k": k}
+    format = to or format_of_ending(out)
+    if format is None:
+        raise click.UsageError(f"the ending {out.suffix!r} is not known; --to gives the format: {', '.join(FORMATS)}")
+    if k is not None and format != "onnx":
+        raise click.UsageError("-k is for ONNX")
     if not dry_run:
         source: Any = open_tagger(model) if texts else open_store(model)
-        try:
-            export(source, out, to, **options)
-        except TypeError as error:
-            raise DataError(f"-k is for ONNX ({error})", source=out) from None
+        export(source, out, format, **({} if k is None else {"k": k}))
     data = {"model": str(model), "path": str(out), "n_labels": n_labels, "dry_run": dry_run}
     did = "would write" if dry_run else "wrote"
     write(data, as_json=as_json, text=lambda: f"{did} {plural(n_labels, 'label')} to {out}")

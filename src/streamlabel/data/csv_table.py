@@ -69,7 +69,7 @@ def read_csv(
         it, an empty cell means no label, an empty tag (``a;;b``) is an error
     label_columns : instead of a tag column: columns that hold 0 or 1, one a label, which give the label names
     id_column, date_column : columns with row ids and ISO dates (an empty date is NaT). None: the columns ``id`` and
-        ``date`` where the file has them
+        ``date`` where the file has them; "": neither is read
     delimiter : between cells; None: a tab for ``.tsv`` and ``.tab``, else a comma
     label_names : columns of Y, in this order; other labels are an error. None: order of first appearance
     repeated_labels : "error", or "merge" to count a label that stands twice in one row once
@@ -170,7 +170,7 @@ def _positions(columns: Sequence[str], header: list[str], source: str, delimiter
 
 
 def _optional_position(column: str | None, usual: str, header: list[str], source: str, delimiter: str) -> int | None:
-    if column is None and usual not in header:
+    if column == "" or (column is None and usual not in header):
         return None
     return _positions([column or usual], header, source, delimiter)[0]
 

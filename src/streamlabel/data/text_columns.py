@@ -33,6 +33,7 @@ class TextColumns:
 
     format : "jsonl" or "csv";   delimiter : between the cells of a CSV file
     labels : the column with the tags, None where ``label_columns`` hold 0 or 1, or where there are none
+    one_label : the tags of a JSONL record are one string, not a list
     guessed : what was not given, in words
     """
 
@@ -42,13 +43,16 @@ class TextColumns:
     label_columns: tuple[str, ...] = ()
     delimiter: str = ","
     tag_delimiter: str = ";"
+    one_label: bool = False
     guessed: str = ""
 
     def options(self) -> dict[str, Any]:
-        """The options of `load_dataset` for this file."""
+        """The options of `load_dataset` for this file; ids and dates, which may be of any form, are not read."""
         if self.format == "jsonl":
-            return {"text_field": self.text, "labels_field": self.labels, "features_field": None}
+            fields = {"text_field": self.text, "labels_field": self.labels, "features_field": None}
+            return fields | {"id_field": "", "date_field": ""}
         options: dict[str, Any] = {"text_column": self.text, "delimiter": self.delimiter}
+        options |= {"id_column": "", "date_column": ""}
         if self.label_columns:
             return options | {"label_columns": list(self.label_columns)}
         return options | {"labels_column": self.labels, "delimiter_of_tags": self.tag_delimiter}
@@ -101,7 +105,10 @@ def guess_columns(
         )
     if tag_delimiter is None and any(found_delimiter in cell for cell in cells):
         guesses.append(f"tags parted by {found_delimiter!r}")
-    return TextColumns(format, found_text, found_labels, label_columns, delimiter, found_delimiter, ", ".join(guesses))
+    one_label = format == "jsonl" and found_labels is not None and isinstance(rows[0].get(found_labels), str)
+    return TextColumns(
+        format, found_text, found_labels, label_columns, delimiter, found_delimiter, one_label, ", ".join(guesses)
+    )
 
 
 def _json_rows(head: bytes) -> list[dict[str, Any]]:

@@ -6,11 +6,21 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from streamlabel.data.csv_table import _rows
-from streamlabel.data.records import MAX_LINE_BYTES, Source, open_source, parse_json, read_lines, source_name
+from streamlabel.data.records import (
+    MAX_LINE_BYTES,
+    LabelLists,
+    Source,
+    check_rows,
+    open_source,
+    parse_json,
+    read_lines,
+    source_name,
+)
 from streamlabel.data.text_columns import TextColumns
 from streamlabel.exceptions import DataError
+from streamlabel.results import TextDataset
 
-__all__ = ["TextRow", "read_text_lines", "read_text_rows"]
+__all__ = ["TextRow", "read_one_label_rows", "read_text_lines", "read_text_rows"]
 
 
 class TextRow(NamedTuple):
@@ -35,6 +45,22 @@ def read_text_rows(source: Source, columns: TextColumns, other: str | None = Non
     """The texts of a JSONL or CSV file, with the ids of a column ``id`` and the values of an ``other`` one."""
     read = _json_texts if columns.format == "jsonl" else _csv_texts
     return read(source, columns, other)
+
+
+def read_one_label_rows(source: Source, columns: TextColumns) -> TextDataset:
+    """A JSONL file whose records have one label each, a string; null or "" is none."""
+    name, texts, lines, labels = source_name(source), [], [], LabelLists()
+    for row in read_text_rows(source, columns, columns.labels):
+        if row.other is not None and not isinstance(row.other, str):
+            raise DataError(f"{columns.labels!r} is not a string here, as before", source=name, line=row.line)
+        labels.add([row.other] if row.other else [])
+        texts.append(row.text)
+        lines.append(row.line)
+    check_rows(len(texts), name)
+    Y, names = labels.matrix(
+        source=name, row_error=lambda problem, row: DataError(problem, source=name, line=lines[row])
+    )
+    return TextDataset(texts, Y, names, source=name)
 
 
 def _json_texts(source: Source, columns: TextColumns, other: str | None) -> Iterator[TextRow]:

@@ -16,7 +16,7 @@ from streamlabel.exchange.onnx_export import export_onnx
 from streamlabel.exchange.safetensors_export import export_safetensors
 from streamlabel.exchange.sklearn_export import export_sklearn
 
-__all__ = ["FORMATS", "export"]
+__all__ = ["FORMATS", "export", "format_of_ending"]
 
 FORMATS: dict[str, Callable[..., None]] = {
     "csv": export_csv,
@@ -46,9 +46,14 @@ def export(model: Any, path: str | os.PathLike[str], format: str | None = None, 
     MissingExtraError
         The package of the format is not installed; the message has the line that installs it.
     """
-    name = format or _FORMAT_OF_SUFFIX.get(Path(path).suffix.lower())
+    name = format or format_of_ending(path)
     if name not in FORMATS:
         given = f"format {name!r}" if name else f"the ending {Path(path).suffix!r}"
         raise DataError(f"{given} is not known; pass format=, one of {', '.join(FORMATS)}", source=path)
     FORMATS[name](model, path, **options)
     return Path(path)
+
+
+def format_of_ending(path: str | os.PathLike[str]) -> str | None:
+    """The format that the ending of a path stands for."""
+    return _FORMAT_OF_SUFFIX.get(Path(path).suffix.lower())

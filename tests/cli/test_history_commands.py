@@ -1,0 +1,122 @@
+"""history, diff, rollback, rename, retire, doctor, completion: what is said is what the store says."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from streamlabel import ModelStore
+
+Call = Callable[..., Result]
+Ask = Callable[..., Any]
+
+
+def test_a_label_is_renamed_retired_and_brought_back(model: Path, call: Call, ask: Ask) -> None:
+    first = ModelStore.open(model).label_names
+    for command in (["rename", model, "football", "soccer"], ["retire", model, "football"]):
+        would = ask(*command, "--dry-run")
+        assert would["revision"] is None
+        assert ModelStore.open(model).label_names == first
+        did = ask(*command)
+        assert did["changes"] == would["changes"]
+        assert ask("rollback", model, did["revision"] - 1)["revision"] == did["revision"] + 1
+        assert ModelStore.open(model).label_names == first
+    ask("retire", model, "football")
+    would = ask("rollback", model, "--label", "football", "--dry-run")
+    assert [(c["kind"], c["after"]) for c in would["changes"]] == [("added", "football")]
+    assert ask("rollback", model, "--label", "football")["changes"] == would["changes"]
+    assert ModelStore.open(model).label_names == first
+
+
+def test_history_and_diff(model: Path, call: Call, ask: Ask) -> None:
+    call("rename", model, "football", "soccer", "--actor", "eve")
+    store = ModelStore.open(model)
+    found = ask("history", model)
+    assert [(r["number"], r["action"]) for r in found] == [(r.number, r.action) for r in store.history()]
+    assert found[0]["actor"] == "eve"
+    assert [r["number"] for r in ask("history", model, "football")] == [3, 2]
+    assert len(ask("history", model, "-n", 1)) == 1
+    changes = ask("diff", model, 1)["changes"]
+    assert [(c["kind"], c["before"], c["after"]) for c in changes] == [("added", None, "soccer")]
+    assert ask("diff", model, 2, 2)["changes"] == []
+    assert "no label differs" in call("diff", model, 2, 2).stdout
+    assert "football -> soccer" in call("history", model).stdout
+
+
+def test_mistakes_have_their_codes(model: Path, call: Call) -> None:
+    names = ModelStore.open(model).label_names
+    call("diff", model, 99, code=3)
+    call("rollback", model, 99, code=3)
+    call("rollback", model, code=2)
+    call("rollback", model, "--label", "nobody", code=3)
+    call("history", model, "nobody", code=3)
+    call("rename", model, "football", names[0], code=4)
+    call("rename", model, "nobody", "x", code=3)
+    call("retire", model, "football", "nobody", code=3)
+    call("retire", model, *names, code=1)
+    assert ModelStore.open(model).revision == 2
+
+
+def test_a_second_writer_is_a_conflict(model: Path, call: Call) -> None:
+    with ModelStore.open(model, "a", actor="somebody else"):
+        assert "somebody else" in call("retire", model, "football", code=4).stderr
+        call("retire", model, "football", "--dry-run")
+
+
+def test_the_actor_comes_from_the_environment(model: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STREAMLABEL_ACTOR", "the night run")
+    call("retire", model, "football")
+    assert ModelStore.open(model).history()[0].actor == "the night run"
+
+
+def test_doctor_finds_and_mends(model: Path, call: Call, ask: Ask) -> None:
+    assert ask("doctor", model) == {"healthy": True, "findings": []}
+    assert "all is whole" in call("doctor", model).stdout
+    segment = next(model.glob("[WV]-*"))
+    content = bytearray(segment.read_bytes())
+    content[200] ^= 0xFF
+    segment.write_bytes(bytes(content))
+    assert "--repair" in call("doctor", model, code=1).stdout
+    mended = ask("doctor", model, "--repair")
+    assert all(finding["repaired"] for finding in mended["findings"])
+    (left,) = json.loads(call("doctor", model, "--json", code=1).stdout)["findings"]
+    assert left["kind"] == "history"  # an older revision had that label
+    assert ask("vacuum", model, "--dry-run")["forgotten"] == [1, 2]
+    assert ask("vacuum", model)["forgotten"] == [1, 2]
+    assert ask("doctor", model)["healthy"]
+    (model / "catalogue.db").write_bytes(b"nothing")
+    call("doctor", model, code=1)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(call: Call, ask: Ask, shell: str) -> None:
+    script = call("completion", shell).stdout
+    assert "_STREAMLABEL_COMPLETE" in script
+    assert ask("completion", shell)["script"].strip() == script.strip()
+
+
+def test_completion_knows_the_commands_without_loading_them() -> None:
+    code = (
+        "import sys; sys.argv = ['streamlabel']\nfrom streamlabel.cli import main\n"
+        "try:\n main()\nfinally:\n print('numpy' in sys.modules)"
+    )
+    environment = {
+        **os.environ,
+        "_STREAMLABEL_COMPLETE": "bash_complete",
+        "COMP_WORDS": "streamlabel re",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, env=environment, timeout=60
+    )
+    offered = [line.partition(",")[2] for line in done.stdout.splitlines() if line.startswith("plain,")]
+    assert {"relations", "rename", "retire", "reproduce"} <= set(offered)
+    assert done.stdout.splitlines()[-1] == "False"

@@ -1,0 +1,201 @@
+"""The life of a label from the shell: each command against the Python objects that it drives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+from streamlabel import ModelStore, StreamingLabelClassifier, Tagger
+from tagged_texts import tagged_texts
+
+Call = Callable[..., Result]
+Ask = Callable[..., Any]
+DATA = tagged_texts(300, 100)
+
+
+def write_texts(path: Path, texts: list[str]) -> Path:
+    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    return path
+
+
+def write_tagged(path: Path, rows: range = range(300)) -> Path:
+    records = ({"content": DATA.texts[i], "tags": DATA.tags[i]} for i in rows)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def test_from_a_file_to_a_label_that_was_not_in_it(tmp_path: Path, call: Call, ask: Ask) -> None:
+    file, model = write_tagged(tmp_path / "tagged.jsonl"), tmp_path / "model"
+    fitted = ask("fit", model, file)
+    assert (fitted["n_rows"], fitted["columns"]["text"], fitted["columns"]["labels"]) == (300, "content", "tags")
+    assert fitted["bytes"] > fitted["bytes_for_learning"] > 0
+    yes = write_texts(tmp_path / "yes.txt", [DATA.texts[i] for i in DATA.rows["football"][:8]])
+    no = write_texts(tmp_path / "no.txt", [DATA.texts[i] for i in range(9) if i not in DATA.rows["football"]])
+    report = ask("add-label", model, "football", "--yes", yes, "--no", no, "--actor", "eve")
+    assert (report["n_yes"], report["revision"]) == (8, 2)
+    best = ask("suggest", model, DATA.texts[DATA.rows["football"][0]])[0]["labels"]
+    assert "football" in [one["label"] for one in best if one["yes"]]
+    reference = Tagger().fit(DATA.texts, DATA.tags)
+    reference.learn("football", DATA.rows["football"][:8], [i for i in range(9) if i not in DATA.rows["football"]])
+    expected = dict(reference.suggest(DATA.texts[DATA.rows["football"][0]], 5))
+    assert {one["label"]: one["score"] for one in best} == pytest.approx(expected, abs=1e-5)
+    assert ask("history", model)[0]["actor"] == "eve"
+
+
+def test_a_dry_run_learns_and_stores_nothing(model: Path, ask: Ask, tmp_path: Path) -> None:
+    yes = write_texts(tmp_path / "yes.txt", [DATA.texts[i] for i in DATA.rows["hospitals"][:6]])
+    dry = ask("add-label", model, "hospitals", "--yes", yes, "--dry-run")
+    assert dry["revision"] is None
+    assert "hospitals" not in ModelStore.open(model).label_names
+    wet = ask("add-label", model, "hospitals", "--yes", yes)
+    assert wet["revision"] == 3
+    assert dry["neighbours"] == wet["neighbours"]
+    assert dry["n_weak_no"] == wet["n_weak_no"] > 0
+
+
+def test_a_known_label_is_learned_anew_when_asked(model: Path, call: Call, ask: Ask, tmp_path: Path) -> None:
+    yes = write_texts(tmp_path / "yes.txt", [DATA.texts[i] for i in DATA.rows["football"]])
+    refused = call("add-label", model, "football", "--yes", yes, code=4)
+    assert "--replace" in refused.stderr
+    assert ask("add-label", model, "football", "--yes", yes, "--replace")["n_yes"] == len(DATA.rows["football"])
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_answers_in_a_column(model: Path, ask: Ask, call: Call, tmp_path: Path, form: str) -> None:
+    rows = DATA.rows["railways"][:5]
+    said: dict[int, Any] = dict.fromkeys(rows, True) | {i: False for i in range(20) if i not in rows} | {30: None}
+    path = tmp_path / f"answers.{form}"
+    if form == "csv":
+        words = {True: "yes", False: "0", None: ""}
+        lines = ["text,ok", *(f'"{DATA.texts[i]}",{words[answer]}' for i, answer in said.items())]
+    else:
+        lines = [json.dumps({"text": DATA.texts[i], "ok": answer}) for i, answer in said.items()]
+    path.write_text("\n".join(lines) + "\n")
+    report = ask("add-label", model, "railways", "--file", path, "--column", "ok")
+    assert (report["n_yes"], report["n_no"]) == (len(rows), len([a for a in said.values() if a is False]))
+    path.write_text(path.read_text() + ("x,perhaps\n" if form == "csv" else '{"text": "x", "ok": "perhaps"}\n'))
+    assert (
+        f"line {len(said) + (2 if form == 'csv' else 1)}"
+        in call("add-label", model, "again", "--file", path, "--column", "ok", code=1).stderr
+    )
+
+
+def test_answers_among_tags(model: Path, ask: Ask, call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "tags.csv"
+    path.write_text("text,tags\n" + "".join(f'"{DATA.texts[i]}",{"trains;x" if i < 3 else "x"}\n' for i in range(9)))
+    report = ask("add-label", model, "trains", "--file", path)
+    assert (report["n_yes"], report["n_no"]) == (3, 6)
+    assert "--column" in call("add-label", model, "planes", "--file", path, code=3).stderr
+
+
+def test_answers_must_be_given_one_way(model: Path, call: Call) -> None:
+    call("add-label", model, "x", code=2)
+    call("add-label", model, "x", "--yes", "a.txt", "--file", "b.csv", code=2)
+    call("add-label", model, "x", "--yes", "-", "--no", "-", code=1)
+
+
+def test_suggest_reads_lines_and_marks_by_threshold(model: Path, ask: Ask, call: Call) -> None:
+    texts = DATA.texts[:3]
+    found = ask("suggest", model, "-", "-k", "2", input="\n".join(texts))
+    tagger = Tagger.open(model)
+    predicted = tagger.predict(texts)
+    for one, text, said in zip(found, texts, predicted, strict=True):
+        assert one["text"] == text
+        assert [label["label"] for label in one["labels"]] == [name for name, _ in tagger.suggest(text, 2)]
+        assert all(label["yes"] == (label["label"] in said) for label in one["labels"])
+    assert texts[1] in call("suggest", model, *texts).stdout
+    call("suggest", model, "-", "x", code=2)
+    call("suggest", model, "-", input="\n", code=1)
+
+
+def test_explain_adds_up(model: Path, ask: Ask, call: Call) -> None:
+    text = DATA.texts[DATA.rows["football"][0]]
+    why = ask("explain", model, text, "football", "--words", 3)
+    parts = sum(one["part"] for one in why["words_for"] + why["words_against"])
+    assert why["score"] == pytest.approx(why["intercept"] + parts + why["others"])
+    assert ask("explain", model, text)["label"] == Tagger.open(model).suggest(text, 1)[0][0]
+    assert "did you mean 'football'?" in call("explain", model, text, "Footbal", code=3).stderr
+    assert "for any text" in call("explain", model, "zzz", "football").stdout
+
+
+def test_labels_and_relations(model: Path, ask: Ask, call: Call) -> None:
+    store = ModelStore.open(model)
+    found = ask("labels", model)
+    assert [one["name"] for one in found["labels"]] == list(store.label_names)
+    assert found["bytes"]["total"] == store.sizes().total
+    (football,) = ask("labels", model, "--match", "FOOTB")["labels"]
+    assert (football["n_yes"], football["origin"]) == (8, "added")
+    assert "football" not in [one["name"] for one in ask("labels", model, "--revision", 1)["labels"]]
+    counts = [one["n_yes"] for one in ask("labels", model, "--sort", "yes")["labels"]]
+    assert counts == sorted(counts, reverse=True)
+    assert "1 label, revision 2" in call("labels", model, "--match", "footb").stdout
+    neighbours = store.model().neighbours("football", 4)
+    relations = ask("relations", model, "football", "-k", 4)
+    assert [(one["resembles"], one["weight"]) for one in relations["relations"]] == neighbours
+    if neighbours:
+        back = ask("relations", model, neighbours[0][0])["resembled_by"]
+        assert ("football", neighbours[0][1]) in [(one["label"], one["weight"]) for one in back]
+
+
+def test_a_model_of_rows_grows_too(tmp_path: Path, ask: Ask, call: Call) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 6))
+    rows = lambda labels: "".join(  # noqa: E731
+        ",".join(map(str, np.flatnonzero(truth))) + " " + " ".join(f"{j + 1}:{v:.17g}" for j, v in enumerate(x)) + "\n"
+        for truth, x in zip(labels, X, strict=True)
+    )
+    Y = (X[:, :3] > 0).astype(int)
+    (tmp_path / "train.svm").write_text(rows(Y[:, :2]))
+    (tmp_path / "new.svm").write_text(rows(Y[:, 2:]))
+    model = tmp_path / "model"
+    assert ask("fit", model, tmp_path / "train.svm")["n_features"] == 6
+    report = ask("add-label", model, "third", "--file", tmp_path / "new.svm", "--column", "label_0")
+    assert (report["n_yes"], report["n_no"]) == (int(Y[:, 2].sum()), 60 - int(Y[:, 2].sum()))
+    clf = StreamingLabelClassifier().fit(X, Y[:, :2]).add_labels(X, Y[:, 2], ["third"])
+    np.testing.assert_allclose(ModelStore.open(model).scores(X), clf.decision_function(X), atol=1e-5)
+    assert "takes no texts" in call("suggest", model, "hello", code=1).stderr
+    assert "give --file" in call("add-label", model, "x", "--yes", tmp_path / "train.svm", code=1).stderr
+
+
+def test_init_and_fit_refuse_what_is_taken(tmp_path: Path, call: Call, ask: Ask) -> None:
+    would = ask("init", tmp_path / "new", "--dry-run")
+    assert not (tmp_path / "new").exists()
+    assert ask("init", tmp_path / "new")["files"] == would["files"]
+    call("init", tmp_path / "new", code=4)
+    model, file = tmp_path / "new" / "model", would["files"][0]
+    assert "would learn 3 labels from 6 texts" in call("fit", model, file, "--dry-run").stdout
+    assert not model.exists()
+    assert "guessed" in call("fit", model, file).stdout
+    call("fit", model, file, code=4)
+    call("fit", tmp_path / "other", tmp_path / "none.csv", code=3)
+    assert "looks like tags" in call("fit", tmp_path / "other", "-", "--format", "csv", input="a,b\n", code=1).stderr
+    assert not (tmp_path / "other").exists()
+
+
+def test_fit_reads_standard_input(tmp_path: Path, ask: Ask) -> None:
+    content = write_tagged(tmp_path / "tagged.jsonl").read_text()
+    assert ask("fit", tmp_path / "model", "-", input=content)["n_rows"] == 300
+    csv = "comment,tags\n" + "".join(f'"{DATA.texts[i]}",{"|".join(DATA.tags[i])}\n' for i in range(300))
+    found = ask("fit", tmp_path / "from-csv", "-", input=csv)
+    assert found["guessed"] == "texts in 'comment', tags in 'tags', tags parted by '|'"
+    stores = [ModelStore.open(tmp_path / name) for name in ("model", "from-csv")]
+    assert stores[0].label_names == stores[1].label_names
+
+
+def test_every_command_says_so_when_there_is_no_model(tmp_path: Path, call: Call) -> None:
+    path = tmp_path / "none"
+    for arguments in (
+        ["add-label", path, "x", "--yes", "y.txt"], ["suggest", path, "x"], ["explain", path, "x"],
+        ["predict", path, "x"], ["evaluate", path, "x"], ["labels", path], ["relations", path], ["history", path],
+        ["diff", path, 1], ["rollback", path, 1], ["rename", path, "a", "b"], ["retire", path, "a"],
+        ["export", path, "x.csv"], ["doctor", path], ["vacuum", path],
+    ):  # fmt: skip
+        result = call(*arguments, code=3)
+        assert "there is no model" in result.stderr
+        assert "Traceback" not in result.stderr

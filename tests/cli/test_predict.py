@@ -1,0 +1,149 @@
+"""predict and evaluate: against the tagger, brute force and scikit-learn; blocks and memory do not matter."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import Result
+from sklearn.metrics import f1_score, roc_auc_score
+
+from streamlabel import ModelStore, StreamingLabelClassifier, Tagger
+from tagged_texts import tagged_texts
+
+Call = Callable[..., Result]
+Ask = Callable[..., Any]
+DATA = tagged_texts(300, 100)
+
+
+@pytest.fixture
+def unseen(tmp_path: Path) -> Path:
+    path = tmp_path / "unseen.jsonl"
+    records = (json.dumps({"id": f"n{i}", "text": text}) for i, text in enumerate(DATA.unseen))
+    path.write_text("\n".join(records) + "\n")
+    return path
+
+
+def test_top_k_is_what_the_tagger_suggests_in_any_blocks(model: Path, call: Call, unseen: Path) -> None:
+    found = [json.loads(line) for line in call("predict", model, unseen, "-k", 3).stdout.splitlines()]
+    for i, (row, pairs) in enumerate(zip(found, Tagger.open(model).suggest(DATA.unseen, 3), strict=True)):
+        assert (row["row"], row["id"], row["labels"]) == (i, f"n{i}", [name for name, _ in pairs])
+        assert row["scores"] == pytest.approx([score for _, score in pairs], rel=1e-5)
+    once = call("predict", model, unseen).stdout
+    assert call("predict", model, unseen, "--rows-per-block", 7).stdout == once
+    assert call("predict", model, unseen, "--memory", 1).stdout == once
+    assert call("predict", model, "-", input=unseen.read_text()).stdout == once
+
+
+def test_thresholds_give_what_the_tagger_predicts(model: Path, call: Call, unseen: Path) -> None:
+    found = [json.loads(line) for line in call("predict", model, unseen, "--thresholds").stdout.splitlines()]
+    assert [set(row["labels"]) for row in found] == [set(names) for names in Tagger.open(model).predict(DATA.unseen)]
+    assert all(row["scores"] == sorted(row["scores"], reverse=True) for row in found)
+
+
+def test_forms_say_the_same(model: Path, call: Call, ask: Ask, unseen: Path, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in call("predict", model, unseen).stdout.splitlines()]
+    assert ask("predict", model, unseen) == lines
+    call("predict", model, unseen, "--out", tmp_path / "out.csv")
+    with open(tmp_path / "out.csv", newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    assert [(int(r["row"]), r["label"]) for r in rows] == [(x["row"], label) for x in lines for label in x["labels"]]
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(DATA.unseen[:4]))
+    assert [json.loads(line)["labels"] for line in call("predict", model, texts).stdout.splitlines()] == [
+        row["labels"] for row in lines[:4]
+    ]
+
+
+def test_no_spreadsheet_runs_a_label(tmp_path: Path, call: Call) -> None:
+    clf = StreamingLabelClassifier.from_coef(np.eye(2), np.zeros(2), ["=1+1", "plain"])
+    ModelStore.create(tmp_path / "model", clf).close()
+    (tmp_path / "rows.svm").write_text("0 1:2 2:1\n")
+    rows = list(
+        csv.reader(io.StringIO(call("predict", tmp_path / "model", tmp_path / "rows.svm", "--to", "csv").stdout))
+    )
+    assert rows[1:] == [["0", "", "'=1+1", "2"], ["0", "", "plain", "1"]]
+
+
+def test_mistakes_of_predict(model: Path, call: Call, unseen: Path, tmp_path: Path) -> None:
+    call("predict", model, unseen, "-k", 3, "--thresholds", code=2)
+    call("predict", model, tmp_path / "none.jsonl", code=3)
+    call("predict", model, unseen, "--out", tmp_path / "no" / "folder.csv", code=1)
+    (tmp_path / "broken.jsonl").write_text('{"text": "fine"}\nbroken\n')
+    out = tmp_path / "out.jsonl"
+    assert "line 2" in call("predict", model, tmp_path / "broken.jsonl", "--out", out, code=1).stderr
+    assert not out.exists()
+    (tmp_path / "empty.jsonl").write_text("")
+    assert "no rows" in call("predict", model, tmp_path / "empty.jsonl", code=1).stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes are those of POSIX")
+def test_a_reader_that_goes_away_ends_it_quietly(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "many.txt"
+    path.write_text("".join(f"{text}\n" for text in DATA.unseen * 30))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "streamlabel", "predict", str(model), str(path), "--rows-per-block", "10"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline().startswith(b'{"row": 0')
+    process.stdout.close()
+    message = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 1
+    assert message == b""
+
+
+def tagged(path: Path) -> tuple[list[str], np.ndarray]:
+    """A labelled file of unseen texts with the new labels as tags, and the truth."""
+    names = list(DATA.truth)
+    lines = ["text,tags"]
+    for i, text in enumerate(DATA.unseen):
+        lines.append(f'"{text}",{";".join([*(n for n in names if DATA.truth[n][i]), "something else"])}')
+    path.write_text("\n".join(lines) + "\n")
+    return names, np.array([DATA.truth[name] for name in names]).T.astype(int)
+
+
+def test_evaluate_agrees_with_scikit_learn(model: Path, ask: Ask, call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "test.csv"
+    names, truth = tagged(path)
+    found = ask("evaluate", model, path, "--per-label", "-k", 1)
+    assert found["unknown_tags"] == 4  # the other new labels, and "something else"
+    tagger = Tagger.open(model)
+    scores = tagger.classifier_.decision_function(tagger.vectorizer_.transform(DATA.unseen))
+    column = tagger.label_names_.index("football")
+    (football,) = [one for one in found["labels"] if one["label"] == "football"]
+    mine = truth[:, names.index("football")]
+    assert football["n_true"] == mine.sum()
+    assert football["auc"] == pytest.approx(roc_auc_score(mine, scores[:, column]), abs=1e-5)
+    said = scores[:, column] > tagger.classifier_.thresholds_[column]
+    assert football["f1"] == pytest.approx(f1_score(mine, said), abs=1e-5)
+    assert found["macro_auc"] == football["auc"]  # no other label of the model occurs
+    assert found["P@1"] == pytest.approx(np.mean(mine[scores.argmax(axis=1) == column].sum() / len(mine)), abs=1e-5)
+    assert "football" in call("evaluate", model, path, "--per-label").stdout
+
+
+def test_evaluate_in_blocks_is_the_same(model: Path, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("streamlabel.cli.evaluate")
+    tagged(tmp_path / "test.csv")
+    whole = ask("evaluate", model, tmp_path / "test.csv", "--per-label")
+    monkeypatch.setattr(module, "CELLS", 500)
+    assert ask("evaluate", model, tmp_path / "test.csv", "--per-label") == whole
+
+
+def test_evaluate_refuses_what_does_not_fit(model: Path, call: Call, tmp_path: Path) -> None:
+    (tmp_path / "rows.svm").write_text("0 1:2\n")
+    assert "takes texts" in call("evaluate", model, tmp_path / "rows.svm", code=1).stderr
+    (tmp_path / "other.csv").write_text("text,tags\nhello,nothing known\n")
+    assert "nothing to measure" in call("evaluate", model, tmp_path / "other.csv", code=1).stderr
