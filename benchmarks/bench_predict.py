@@ -19,9 +19,10 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel import ModelStore, StreamingLabelClassifier
-from streamlabel.cli.predict import write_predictions
+from streamlabel.cli.predict import Predicted, write_predictions
 from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.exceptions import NotFoundError
+from streamlabel.models.batch_predict import predict_rows
 
 N_LABELS, K = 4271, 5
 

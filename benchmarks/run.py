@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-BENCHMARKS = ("readers", "metrics", "store")
+BENCHMARKS = ("readers", "metrics", "store", "predict")
 
 
 def main(argv: list[str] | None = None) -> int:
