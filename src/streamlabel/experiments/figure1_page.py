@@ -13,6 +13,7 @@ from streamlabel.experiments.method_tables import (
     METHODS_OPTION,
     NOT_RUN_NOTE,
     by_method,
+    counted,
     left_out_note,
     spread_of,
     tuned_only,
@@ -44,7 +45,7 @@ def page(records: Sequence[Figure1Record]) -> Page:
         n_orders = len({record.seed for record in here})
         parts += [
             f"## {dataset}",
-            f"{first.n_labels} labels, {first.n_learned} of them with a yes and a no in training; {n_orders} orders. "
+            f"{first.n_labels} labels, {first.n_learned} of them with a yes and a no in training; {counted(n_orders, 'order')}. "
             + _tuning(first.tuned),
         ]
         for method, own in by_method([r for r in here if r.method in CURVES], OWN):

@@ -10,7 +10,7 @@ import numpy as np
 from streamlabel.experiments import figure2
 from streamlabel.experiments.experiment import Experiment, Page
 from streamlabel.experiments.figure2 import DICTIONARY, LARGE, MOST_FACTORED, Figure2Record
-from streamlabel.experiments.method_tables import METHODS_OPTION, by_method, left_out_note
+from streamlabel.experiments.method_tables import METHODS_OPTION, by_method, counted, left_out_note
 from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL
 from streamlabel.experiments.pictures import Panel, Picture, Series
 from streamlabel.experiments.sets import asked_name
@@ -50,7 +50,7 @@ def page(records: Sequence[Figure2Record]) -> Page:
         parts += [
             f"## {dataset}",
             f"{first.n_new} new labels, {first.n_rows:,} rows, {first.n_features:,} features, "
-            f"{len({record.seed for record in here})} runs.",
+            f"{counted(len({record.seed for record in here}), 'run')}.",
             _table(here),
             left_out_note({record.method for record in here}),
         ]

@@ -17,6 +17,7 @@ __all__ = [
     "METHODS_OPTION",
     "NOT_RUN_NOTE",
     "by_method",
+    "counted",
     "left_out_note",
     "spread_of",
     "tuned_only",
@@ -58,6 +59,11 @@ def by_method(records: Iterable[M], order: Sequence[str]) -> Iterator[tuple[str,
     for record in records:
         found.setdefault(record.method, []).append(record)
     return ((name, found[name]) for name in order if name in found)
+
+
+def counted(n: int, what: str) -> str:
+    """ "1 run", "3 runs"."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def spread_of(values: Sequence[float]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from streamlabel.experiments.method_tables import (
     METHODS_OPTION,
     NOT_RUN_NOTE,
     by_method,
+    counted,
     left_out_note,
     spread_of,
     tuned_only,
@@ -57,7 +58,10 @@ def _set_parts(records: Sequence[Table2Record], compared: Sequence[Comparison]) 
     dataset = records[0].dataset
     n_seeds = len({record.seed for record in records})
     first = records[0]
-    parts = [f"## {dataset}", f"{first.n_past} past labels, {n_seeds} orders of the labels. {_tuning(first.tuned)}"]
+    parts = [
+        f"## {dataset}",
+        f"{first.n_past} past labels, {counted(n_seeds, 'order')} of the labels. {_tuning(first.tuned)}",
+    ]
     for field, depth in _PRECISIONS.items():
         parts += [f"### {dataset}: P@{depth} of the new labels, percent", _batch_table(records, field, depth)]
     for field, title in _SHARES.items():
