@@ -91,11 +91,11 @@ def test_the_page_has_curves_and_everybody(records):
     assert {c.competitor for c in found.comparisons} == set(SOME) - {SLL}
 
 
-def test_pictures_have_a_level_for_br(records):
+def test_pictures_have_levels_for_those_who_do_not_depend_on_the_start(records):
     curves, bars = pictures(records)
     assert [panel.title for panel in curves.panels] == ["P@1", "P@3", "P@5", "average AUC"]
-    (level,) = (series for series in curves.panels[0].series if series.label == BR)
-    assert level.y[0] == level.y[1]
+    assert [series.label for series in curves.panels[0].series] == list(SOME)
+    assert all(series.y[0] == series.y[1] for series in curves.panels[0].series[2:])
     assert bars.kind == "bars"
     assert [series.label for series in bars.panels[0].series] == ["P@1", "P@3", "P@5", "average AUC"]
     assert bars.panels[0].series[0].x == SOME

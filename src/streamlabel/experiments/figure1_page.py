@@ -27,6 +27,7 @@ from streamlabel.experiments.tables import markdown_table
 __all__ = ["EXPERIMENT", "page", "pictures"]
 
 _MEASURES = {"p1": "P@1", "p3": "P@3", "p5": "P@5", "auc": "average AUC"}
+_LEVELS = (BR, "BR logistic", "LEML", "SLEEC")
 _HOW = (
     "A share of the labels is there at the start, the others arrive one by one, in a random order, each annotated on "
     "all training rows; a later one may lean on all before it. Measured at the end, on the test rows, over all labels, "
@@ -45,8 +46,8 @@ def page(records: Sequence[Figure1Record]) -> Page:
         n_orders = len({record.seed for record in here})
         parts += [
             f"## {dataset}",
-            f"{first.n_labels} labels, {first.n_learned} of them with a yes and a no in training; {counted(n_orders, 'order')}. "
-            + _tuning(first.tuned),
+            f"{first.n_labels} labels, {first.n_learned} of them with a yes and a no in training; "
+            f"{counted(n_orders, 'order')}. {_tuning(first.tuned)}",
         ]
         for method, own in by_method([r for r in here if r.method in CURVES], OWN):
             parts += [f"### {dataset}: {method} by the share of labels at the start", _curve_table(own)]
@@ -203,17 +204,17 @@ def _bars(records: Sequence[Figure1Record], field: str, title: str) -> Series:
 
 
 def _curves(records: Sequence[Figure1Record], field: str) -> tuple[Series, ...]:
-    """The curves, and binary relevance as the level that does not depend on the start."""
+    """The curves, and the levels of those who do not depend on the start, which give the axis its scale."""
     lines = []
     for method, own in by_method([r for r in records if r.method in CURVES], OWN):
         shares = sorted({record.share for record in own})
         cells = [spread_of([getattr(r, field) for r in own if r.share == share]) for share in shares]
         x, y = tuple(float(share) for share in shares), tuple(cell["mean"] for cell in cells)
         lines.append(Series(method, x, y, tuple(cell["sd"] for cell in cells)))
-    level = [getattr(record, field) for record in records if record.method == BR and record.share == 100]
-    if level and lines:
-        shares = sorted({record.share for record in records})
-        lines.append(Series(BR, (float(shares[0]), float(shares[-1])), (level[0], level[0])))
+    shares = sorted({record.share for record in records})
+    for method, own in by_method([r for r in records if r.method in _LEVELS and r.share == 100], OWN):
+        level = spread_of([getattr(r, field) for r in own])["mean"]
+        lines.append(Series(method, (float(shares[0]), float(shares[-1])), (level, level)))
     return tuple(lines)
 
 

@@ -62,7 +62,10 @@ def by_method(records: Iterable[M], order: Sequence[str]) -> Iterator[tuple[str,
 
 
 def counted(n: int, what: str) -> str:
-    """ "1 run", "3 runs"."""
+    """
+    >>> counted(1, "run"), counted(3, "run")
+    ('1 run', '3 runs')
+    """
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
