@@ -199,3 +199,10 @@ def test_every_command_says_so_when_there_is_no_model(tmp_path: Path, call: Call
         result = call(*arguments, code=3)
         assert "there is no model" in result.stderr
         assert "Traceback" not in result.stderr
+
+
+def test_a_file_of_no_known_form_asks_for_the_option(model: Path, tmp_path: Path, call: Call) -> None:
+    (tmp_path / "what").write_text("words\n")
+    for command in (["fit", tmp_path / "new"], ["predict", model], ["evaluate", model]):
+        assert "--format" in call(*command, tmp_path / "what", code=1).stderr
+    assert call("predict", model, tmp_path / "what", "--format", "lines").stdout.count("row") == 1

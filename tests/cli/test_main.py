@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -222,3 +223,16 @@ def test_progress_is_drawn_on_stderr_of_a_terminal(
     assert output.out == ""
     assert "remark" in output.err
     assert "steps [of] work" in output.err
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_one_line_without_its_place_in_the_code() -> None:
+    group = StreamlabelGroup("streamlabel")
+
+    @group.command()
+    def warn() -> None:
+        warnings.warn("few answers", UserWarning)
+        click.echo("done")
+
+    result = CliRunner().invoke(group, ["warn"])
+    assert (result.stdout, result.stderr) == ("done\n", "warning: few answers\n")

@@ -68,10 +68,11 @@ def read_set(
     if _is_folder(path):
         return load_dataset(path, options.format), None
     source, head = replayable(path)
+    format = options.format or _told(path, head)
     columns = guess_columns(
         source,
         head,
-        format=options.format,
+        format=format,
         text=options.text,
         labels=options.labels,
         tag_delimiter=options.tag_delimiter,
@@ -80,7 +81,6 @@ def read_set(
         return read_one_label_rows(source, columns), columns
     if columns is not None:
         return load_dataset(source, columns.format, repeated_labels="merge", **columns.options()), columns
-    format = options.format or ("jsonl" if path == "-" else format_of(path))
     more: dict[str, Any] = {}
     if format == "svmlight" and n_features is not None:
         more = {"n_features": n_features}
@@ -100,14 +100,24 @@ def read_texts(path: str, options: FileOptions, other: str | None = None) -> Ite
     if options.format is None and path == "-" and head.lstrip()[:1] != b"{" and options.text is None:
         yield from read_text_lines(source)
         return
-    columns = guess_columns(
-        source, head, format=options.format, text=options.text, labels=options.labels, need_labels=False
-    )
+    format = options.format or _told(path, head)
+    columns = guess_columns(source, head, format=format, text=options.text, labels=options.labels, need_labels=False)
     if columns is None:
         if not head.strip():
             raise DataError("holds no rows; is it the right file, and whole?", source=path)
         raise DataError("holds no texts; give JSONL, CSV, or one text a line (--format lines)", source=path)
     yield from read_text_rows(source, columns, other)
+
+
+def _told(path: str, head: bytes) -> str:
+    """The format of a file, by its name or how it begins."""
+    if path == "-":
+        return "jsonl" if head.lstrip()[:1] == b"{" else "csv"
+    try:
+        return format_of(path)
+    except DataError:
+        kinds = ", ".join(FORMATS)
+        raise DataError(f"its format cannot be told; --format gives it, one of {kinds}, lines", source=path) from None
 
 
 def _is_folder(path: str) -> bool:

@@ -92,7 +92,7 @@ def plural(number: int, word: str) -> str:
 
 
 def megabytes(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:,.1f} MB"
+    return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:,.0f} kB"
 
 
 def _actor() -> str:

@@ -156,7 +156,7 @@ def _detail(revision: Revision) -> str:
     if revision.action == "rename":
         return f"{detail.get('label')} -> {detail.get('to')}"
     if revision.action == "rollback":
-        return f"{detail['label']} to {detail.get('to')}" if "label" in detail else f"to {detail.get('to')}"
+        return f"{detail['label']} to revision {detail.get('to')}" if "label" in detail else f"to {detail.get('to')}"
     named = detail.get("labels")
     if isinstance(named, list):
         more = int(detail.get("n", len(named))) - SHOWN
