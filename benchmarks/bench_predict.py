@@ -22,7 +22,7 @@ from streamlabel import ModelStore, StreamingLabelClassifier
 from streamlabel.cli.predict import Predicted, write_predictions
 from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.exceptions import NotFoundError
-from streamlabel.models.batch_predict import predict_rows
+from streamlabel.store.batch_predict import predict_rows
 
 N_LABELS, K = 4271, 5
 

@@ -21,10 +21,10 @@ from streamlabel.cli._output import json_option, progress_bar
 from streamlabel.data._bytes import replacing
 from streamlabel.data.csv_table import _FORMULA
 from streamlabel.exceptions import DataError
-from streamlabel.models.batch_predict import RowLabels, predict_rows, rows_within
 from streamlabel.models.inputs import canonical_rows
 from streamlabel.models.vectorizers import VectorizerState, restore_vectorizer
 from streamlabel.results import TextDataset
+from streamlabel.store.batch_predict import RowLabels, predict_rows, rows_within
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.tagger_store import VECTORIZER
 

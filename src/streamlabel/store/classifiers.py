@@ -102,6 +102,50 @@ class StoredClassifiers(ClassifierBlocks):
         for newest, scores in self._tail.label_blocks(X):
             yield newest + self._n_stored, scores
 
+    @property
+    def all_dense(self) -> bool:
+        """Whether every label lies in a dense segment."""
+        kinds = {segment.info.kind for segment in self._snapshot.segments.values()}
+        return self.n_labels == self._n_stored and kinds == {DENSE}
+
+    def rough_blocks(self, X: CSR) -> Iterator[tuple[IntArray, FloatArray, float]]:
+        """As `label_blocks` with products in float32, in half the time: (labels, scores, largest norm of a classifier).
+
+        Only where `all_dense`.
+        """
+        for position, labels in enumerate(self._members):
+            block, slots = self._block(position, np.float32), self._snapshot.slot[labels] % BLOCK
+            norm = float(np.sqrt(np.einsum("ij,ij->j", block, block).max()))
+            scores = np.asarray(X @ block)
+            scores = scores if np.array_equal(slots, IN_ORDER) else scores[:, slots]
+            scores += self.intercept[labels].astype(np.float32)
+            yield labels, scores, norm
+
+    def scores_at(self, X: CSR, labels: IntArray) -> FloatArray:
+        """Scores (n, k) of k labels a row, (n, k): the same sums in the same order as in `scores`. Where `all_dense`.
+
+        The values of a row lie beside the weights that they meet, once for each of its labels.
+        """
+        n_pairs, k, counts = labels.size, labels.shape[1], np.diff(X.indptr)
+        segment, slot = self._snapshot.segment[labels.ravel()], self._snapshot.slot[labels.ravel()]
+        order = np.argsort(segment, kind="stable")
+        lengths = counts[order // k]
+        ends = np.cumsum(lengths)
+        place = np.arange(lengths.sum()) + np.repeat(X.indptr[order // k] - (ends - lengths), lengths)
+        features, slots = X.indices[place], np.repeat(slot[order], lengths)
+        weights = np.empty(len(place))
+        bounds = np.searchsorted(segment[order], list(self._snapshot.segments), side="right")
+        begin = 0
+        for number, last in sorted(zip(self._snapshot.segments, bounds, strict=True)):
+            end = int(ends[last - 1]) if last else 0
+            weights[begin:end] = self._snapshot.segments[number].dense_cells(slots[begin:end], features[begin:end])
+            begin = end
+        starts = np.concatenate(([0], ends))
+        products = sparse.csr_array((X.data[place], np.arange(len(place)), starts), shape=(n_pairs, len(place)))
+        sums = np.empty(n_pairs)
+        sums[order] = products @ weights
+        return sums.reshape(labels.shape) + self.intercept[labels]
+
     def weights(self, labels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_labels) if labels is None else np.asarray(labels)
         check_memory(8 * self.n_features * len(chosen), f"the weights of {len(chosen)} labels")
@@ -121,10 +165,10 @@ class StoredClassifiers(ClassifierBlocks):
             result[:, rest] = self._tail.weights(chosen[rest] - self._n_stored)
         return result
 
-    def _block(self, position: int) -> Any:
-        """(d, BLOCK) float64: an array, or a csc_array for sparse rows. Columns of no label here are zero."""
+    def _block(self, position: int, dtype: Any = np.float64) -> Any:
+        """(d, BLOCK): an array, or a csc_array (float64) for sparse rows. Columns of no label here are zero."""
         segment_number, number = (int(value) for value in self._keys[position])
-        key, labels = (segment_number, number), self._members[position]
+        key, labels = (segment_number, number if dtype == np.float64 else ~number), self._members[position]
         slots = self._snapshot.slot[labels]
         signature = slots.tobytes() + self._snapshot.checksums[labels].tobytes()
         found = self._cache.get(key, signature)
@@ -137,7 +181,7 @@ class StoredClassifiers(ClassifierBlocks):
         if segment.info.kind == DENSE:
             if self.n_features > MANY_FEATURES:
                 check_memory(8 * BLOCK * self.n_features, "a block of classifiers")
-            block: Any = np.zeros((self.n_features, BLOCK))
+            block: Any = np.zeros((self.n_features, BLOCK), dtype)
             first = int(slots[0]) % BLOCK
             if (np.diff(slots) == 1).all():
                 block[:, first : first + len(slots)] = segment.dense_rows(slots).T

@@ -122,6 +122,10 @@ class Segment:
             return self._rows[slots[0] : slots[-1] + 1]
         return self._rows[slots]
 
+    def dense_cells(self, slots: IntArray, features: IntArray) -> FloatArray:
+        """Single weights of a dense segment, float32; the two arrays are broadcast."""
+        return self._rows[slots, features]
+
     def sparse_row(self, place: Place) -> tuple[IntArray, FloatArray]:
         """Feature numbers and values of a row; checked before by `problem`."""
         content = self.content(place)

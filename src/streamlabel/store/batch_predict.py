@@ -7,9 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from streamlabel.models.state import ClassifierBlocks
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.models.top_labels import BYTES_A_ROW, labels_above, top_labels
 from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.store.classifiers import StoredClassifiers
+from streamlabel.store.fast_top import fast_top_labels
 
 __all__ = ["RowLabels", "predict_rows", "rows_within"]
 
@@ -39,8 +42,14 @@ def predict_rows(
     for start in range(0, int(X.shape[0]), rows_per_block):
         rows = X[start : start + rows_per_block]
         if k is not None:
-            yield from map(RowLabels, *top_labels(model._classifiers, rows, k))
+            yield from map(RowLabels, *_best(model._classifiers, rows, k))
             continue
         row, labels, scores = labels_above(model._classifiers, rows, model._decisions.thresholds)
         ends = np.cumsum(np.bincount(row, minlength=rows.shape[0]))[:-1]
         yield from map(RowLabels, np.split(labels, ends), np.split(scores, ends))
+
+
+def _best(classifiers: ClassifierBlocks, X: CSR | FloatArray, k: int) -> tuple[IntArray, FloatArray]:
+    if isinstance(classifiers, StoredClassifiers) and not isinstance(X, np.ndarray):
+        return fast_top_labels(classifiers, X, k)
+    return top_labels(classifiers, X, k)
