@@ -26,6 +26,8 @@ another. Every change, a roll-back too, ends versions and begins others: that is
 `doctor`            find damage, explain it, repair what can be repaired
 `model_store`       `ModelStore`, the door to all of it; `stored_model`: its reading half
 `tagger_store`      `Tagger` with `save` and `open`, on a store
+`annotated_tagger`  from the export of an annotation tool to a stored tagger
+`batch_predict`     labels for many rows within a memory; `fast_top`: found in float32, scored in float64
 ==================  =====================================================================================
 
 Weights are rounded to float32 when they are stored, and products are made in float64; a choice of float64 rows would
