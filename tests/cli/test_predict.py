@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import Result
+from scipy import sparse
 from sklearn.metrics import f1_score, roc_auc_score
 
 from streamlabel import ModelStore, StreamingLabelClassifier, Tagger
@@ -147,3 +148,16 @@ def test_evaluate_refuses_what_does_not_fit(model: Path, call: Call, tmp_path: P
     assert "takes texts" in call("evaluate", model, tmp_path / "rows.svm", code=1).stderr
     (tmp_path / "other.csv").write_text("text,tags\nhello,nothing known\n")
     assert "nothing to measure" in call("evaluate", model, tmp_path / "other.csv", code=1).stderr
+
+
+def test_a_folder_has_a_part_to_learn_from_and_one_to_measure_on(tmp_path: Path, ask: Ask, call: Call) -> None:
+    rng = np.random.default_rng(0)
+    for split, n_rows in (("train", 80), ("test", 30)):
+        X = rng.standard_normal((n_rows, 5))
+        sparse.save_npz(tmp_path / f"X_{split}.npz", sparse.csr_array(X))
+        sparse.save_npz(tmp_path / f"Y_{split}.npz", sparse.csr_array((X[:, :2] > 0).astype(np.int8)))
+    assert ask("fit", tmp_path / "model", tmp_path)["n_rows"] == 80
+    assert ask("evaluate", tmp_path / "model", tmp_path)["n_rows"] == 30
+    assert ask("evaluate", tmp_path / "model", tmp_path, "--split", "train")["n_rows"] == 80
+    assert len(call("predict", tmp_path / "model", tmp_path).stdout.splitlines()) == 30
+    call("evaluate", tmp_path / "model", tmp_path, "--split", "other", code=3)

@@ -28,15 +28,17 @@ class FileOptions:
     text: str | None = None
     labels: str | None = None
     tag_delimiter: str | None = None
+    split: str = "train"
 
     @classmethod
     def of(cls, arguments: dict[str, Any]) -> FileOptions:
         """Takes its options out of the arguments of a command."""
-        return cls(*(arguments.pop(name, None) for name in ("format", "text", "labels", "tag_delimiter")))
+        names = ("format", "text", "labels", "tag_delimiter", "split")
+        return cls(**{name: arguments.pop(name) for name in names if name in arguments})
 
 
-def file_options(*, labels: bool = True) -> Callable[[_Function], _Function]:
-    """``--format``, ``--text`` and, with labels, ``--labels`` and ``--tag-delimiter``."""
+def file_options(*, labels: bool = True, split: str = "train") -> Callable[[_Function], _Function]:
+    """``--format``, ``--text``, ``--split`` and, with labels, ``--labels`` and ``--tag-delimiter``."""
 
     def decorate(function: _Function) -> _Function:
         options = [
@@ -48,6 +50,8 @@ def file_options(*, labels: bool = True) -> Callable[[_Function], _Function]:
                 click.option("--labels", metavar="COLUMN", help="The column with the tags; by default guessed."),
                 click.option("--tag-delimiter", metavar="MARK", help="Between the tags of a CSV cell, such as ';'."),
             ]
+        folders = "Which part of a folder of npz files: X_NAME.npz and Y_NAME.npz."
+        options.append(click.option("--split", default=split, show_default=True, metavar="NAME", help=folders))
         for option in reversed(options):
             function = option(function)
         return function
@@ -66,7 +70,7 @@ def read_set(
     if options.format == "lines":
         raise DataError("plain lines have no labels; give JSONL, CSV or a set of rows", source=path)
     if _is_folder(path):
-        return load_dataset(path, options.format), None
+        return load_dataset(path, "npz", split=options.split), None
     source, head = replayable(path)
     format = options.format or _told(path, head)
     columns = guess_columns(

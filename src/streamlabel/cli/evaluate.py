@@ -34,7 +34,7 @@ CELLS = 1 << 25
 @click.command()
 @model_argument
 @click.argument("file")
-@file_options()
+@file_options(split="test")
 @click.option("-k", type=click.IntRange(min=1), multiple=True, default=(1, 3, 5), show_default=True, help="For P@k.")
 @click.option("--per-label", is_flag=True, help="Also one line a label.")
 @json_option

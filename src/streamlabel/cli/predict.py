@@ -43,7 +43,7 @@ class Predicted(NamedTuple):
 @click.command()
 @model_argument
 @click.argument("file")
-@file_options(labels=False)
+@file_options(labels=False, split="test")
 @click.option("-k", type=click.IntRange(min=1), help="The K best labels of each row  [default: 5]")
 @click.option("--thresholds", is_flag=True, help="Instead: the labels whose score exceeds their threshold.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write here instead of standard output.")
