@@ -62,7 +62,7 @@ class OneVsRest:
         self.kind, self.C, self.seed = kind, C, seed
 
     def fit(self, X: CSR, Y: CSR) -> OneVsRest:
-        C = self.C / row_unit(X, fit_intercept=True)
+        C = _for_rows(self.C, X)
         if self.kind == "logistic":
             one: Any = LogisticRegression(C=C, solver="liblinear", random_state=self.seed)
         else:
@@ -89,7 +89,7 @@ class NapkinXC:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         extra = {"seed": self.seed} if self.kind == "PLT" else {}
         kind = getattr(models, self.kind)
-        self._model = kind(folder, liblinear_c=self.liblinear_c / row_unit(X, True), threads=1, **extra)
+        self._model = kind(folder, liblinear_c=_for_rows(self.liblinear_c, X), threads=1, **extra)
         self._model.fit(_matrix(X), [row.tolist() for row in np.split(Y.indices, Y.indptr[1:-1])])
         self._n_labels = Y.shape[1]
         return self
@@ -107,7 +107,7 @@ class Omikuji:
     def fit(self, X: CSR, Y: CSR) -> Omikuji:
         omikuji = _door("omikuji")
         setting = omikuji.Model.default_hyper_param()
-        setting.linear_c = self.linear_c / row_unit(X, fit_intercept=True)
+        setting.linear_c = _for_rows(self.linear_c, X)
         with tempfile.TemporaryDirectory(prefix="streamlabel-") as folder, _silence():
             path = Path(folder) / "train.txt"
             write_xc_text(Dataset(X, Y, default_label_names(Y.shape[1])), path)
@@ -136,7 +136,7 @@ class River:
 
     def fit(self, X: CSR, Y: CSR) -> River:
         multioutput, linear, optim = (_door(f"river.{part}") for part in ("multioutput", "linear_model", "optim"))
-        step = optim.SGD(self.rate / row_unit(X, fit_intercept=True))
+        step = optim.SGD(_for_rows(self.rate, X))
         self._model = multioutput.PerOutputClassifier(linear.LogisticRegression(step))
         n_rows, self._n_labels = Y.shape
         order = np.random.default_rng(self.seed).permutation(n_rows)[: max(1, RIVER_CELLS // self._n_labels)]
@@ -155,6 +155,11 @@ class River:
             for feature, weight in one.weights.items():
                 weights[feature, label] = weight
         return np.asarray((X @ weights.tocsr()).toarray()) + offsets
+
+
+def _for_rows(strength: float, X: CSR) -> float:
+    """Six digits of it: the last ones of a sum would decide after how many steps some solvers stop."""
+    return float(f"{strength / row_unit(X, fit_intercept=True):.6g}")
 
 
 def _matrix(array: CSR) -> sparse.csr_matrix:
