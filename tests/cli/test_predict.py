@@ -161,3 +161,17 @@ def test_a_folder_has_a_part_to_learn_from_and_one_to_measure_on(tmp_path: Path,
     assert ask("evaluate", tmp_path / "model", tmp_path, "--split", "train")["n_rows"] == 80
     assert len(call("predict", tmp_path / "model", tmp_path).stdout.splitlines()) == 30
     call("evaluate", tmp_path / "model", tmp_path, "--split", "other", code=3)
+
+
+def test_a_set_in_two_files(tmp_path: Path, ask: Ask, call: Call) -> None:
+    rows = "".join(f"{i % 2},{1 - i % 2},{i}.5\n" for i in range(1, 9))
+    header = "@relation r\n@attribute a {0,1}\n@attribute b {0,1}\n@attribute x numeric\n@data\n"
+    (tmp_path / "set.arff").write_text(header + rows)
+    (tmp_path / "set.xml").write_text('<labels><label name="a"></label><label name="b"></label></labels>')
+    assert "--labels-file" in call("fit", tmp_path / "model", tmp_path / "set.arff", code=1).stderr
+    found = ask("fit", tmp_path / "model", tmp_path / "set.arff", "--labels-file", tmp_path / "set.xml")
+    assert (found["n_labels"], found["n_features"]) == (2, 1)
+    for name, matrix in (("X", np.arange(8.0)[:, None]), ("Y", np.array([[0], [1]] * 4, dtype=np.int8))):
+        sparse.save_npz(tmp_path / f"{name}.npz", sparse.csr_array(matrix))
+    assert "--labels-file" in call("fit", tmp_path / "two", tmp_path / "X.npz", code=1).stderr
+    assert ask("fit", tmp_path / "two", tmp_path / "X.npz", "--labels-file", tmp_path / "Y.npz")["n_rows"] == 8

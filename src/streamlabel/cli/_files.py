@@ -18,6 +18,7 @@ from streamlabel.results import Dataset, TextDataset
 __all__ = ["FileOptions", "file_options", "read_set", "read_texts"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+SECOND_FILE = {"arff": "xml", "npz": "Y_path", "xc": "labels_path"}  # what their readers call it
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,12 @@ class FileOptions:
     labels: str | None = None
     tag_delimiter: str | None = None
     split: str = "train"
+    labels_file: str | None = None
 
     @classmethod
     def of(cls, arguments: dict[str, Any]) -> FileOptions:
         """Takes its options out of the arguments of a command."""
-        names = ("format", "text", "labels", "tag_delimiter", "split")
+        names = ("format", "text", "labels", "tag_delimiter", "split", "labels_file")
         return cls(**{name: arguments.pop(name) for name in names if name in arguments})
 
 
@@ -50,6 +52,8 @@ def file_options(*, labels: bool = True, split: str = "train") -> Callable[[_Fun
                 click.option("--labels", metavar="COLUMN", help="The column with the tags; by default guessed."),
                 click.option("--tag-delimiter", metavar="MARK", help="Between the tags of a CSV cell, such as ';'."),
             ]
+        second = "The second file of a set of rows: Y of npz, labels of XC text, Mulan's XML of ARFF."
+        options.append(click.option("--labels-file", metavar="FILE", help=second))
         folders = "Which part of a folder of npz files: X_NAME.npz and Y_NAME.npz."
         options.append(click.option("--split", default=split, show_default=True, metavar="NAME", help=folders))
         for option in reversed(options):
@@ -86,12 +90,19 @@ def read_set(
     if columns is not None:
         return load_dataset(source, columns.format, repeated_labels="merge", **columns.options()), columns
     more: dict[str, Any] = {}
-    if format == "svmlight" and n_features is not None:
+    if format in SECOND_FILE and options.labels_file is not None:
+        more = {SECOND_FILE[format]: options.labels_file}
+    elif format == "svmlight" and n_features is not None:
         more = {"n_features": n_features}
     elif format == "parquet":
         given = {"text_column": options.text, "labels_column": options.labels}
         more = {name: column for name, column in given.items() if column is not None}
-    return load_dataset(source, format, **more), None
+    try:
+        return load_dataset(source, format, **more), None
+    except DataError as error:
+        if format in SECOND_FILE and SECOND_FILE[format] in error.problem and not more:
+            raise DataError(f"{error.problem} (here: --labels-file)", source=path, line=error.line) from None
+        raise
 
 
 def read_texts(path: str, options: FileOptions, other: str | None = None) -> Iterator[TextRow]:
