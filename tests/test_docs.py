@@ -232,7 +232,7 @@ def test_what_the_text_names_exists(page: Path) -> None:
     """Commands and files that are named between the blocks, where nothing runs them."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     known = set(commands())
-    for named in re.findall(r"`streamlabel ([a-z][a-z -]*)", text):
+    for named in re.findall(r"`streamlabel ([a-z][a-z0-9 -]*)", text):
         words = " ".join(itertools.takewhile(lambda word: not word.startswith("-"), named.split()))
         assert words in known, f"{page.name}: there is no 'streamlabel {words}'"
     for named in re.findall(r"(?:benchmarks|docs|examples|tests)/[\w/]+\.(?:py|md)", text):
