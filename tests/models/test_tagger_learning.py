@@ -180,3 +180,13 @@ def test_learning_again_leaves_the_label_when_it_fails(tagger: MemoryTagger) -> 
     with pytest.raises(DataError, match="in yes and in no"):
         tagger.relearn("football", yes=[1], no=[1])
     assert tagger.suggest(DATA.unseen[:5], k=ALL) == before
+
+
+def test_yes_texts_without_a_known_word_are_refused_and_change_nothing(tagger: MemoryTagger) -> None:
+    names, before = tagger.label_names_, tagger.suggest(DATA.unseen, k=ALL)
+    with pytest.raises(DataError, match="'zz' has a word that the tagger knows"):
+        tagger.learn("zz", yes=["zzzqqq", ""], no=[0, 1, 2])
+    assert tagger.label_names_ == names
+    assert tagger.suggest(DATA.unseen, k=ALL) == before
+    tagger.learn("zz", yes=["zzzqqq", DATA.rows["football"][0]], no=[0, 1, 2])
+    assert tagger.label_names_[-1] == "zz"

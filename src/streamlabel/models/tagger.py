@@ -22,6 +22,7 @@ from streamlabel.models.suggester import TextSuggester
 from streamlabel.models.text_answers import (
     Answers,
     TextIndex,
+    check_known_words,
     gather_answers,
     read_answers,
     read_tags,
@@ -189,6 +190,7 @@ class MemoryTagger(TextSuggester):
         else:
             X = self._features(asked.texts)
             X = X if kept is None else stack_rows(kept.X[asked.rows], X)
+        check_known_words(X, asked.labels, batch)
         model.add_labels(X, asked.labels, [answers.name for answers in batch], annotated=asked.cells)
         thresholds = model.thresholds_
         for number, threshold in bounded_thresholds(model, batch, kept, model.random_state).items():

@@ -16,7 +16,16 @@ from streamlabel.data.records import LabelLists
 from streamlabel.exceptions import DataError
 from streamlabel.results import CSR, FloatArray, IntArray
 
-__all__ = ["Answers", "AskedTexts", "TextIndex", "gather_answers", "read_answers", "read_tags", "stack_rows"]
+__all__ = [
+    "Answers",
+    "AskedTexts",
+    "TextIndex",
+    "check_known_words",
+    "gather_answers",
+    "read_answers",
+    "read_tags",
+    "stack_rows",
+]
 
 DIGEST = 16
 Key: TypeAlias = int | str  # a row of `fit`, or a text that is not among them
@@ -157,3 +166,15 @@ def _in_row(problem: str, row: int) -> DataError:
 
 def _digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
+
+
+def check_known_words(X: CSR | FloatArray, labels: CSR, batch: Sequence[Answers]) -> None:
+    """A label whose yes texts are all empty to the vectoriser would be the same for every text."""
+    known: NDArray[np.bool_] = np.asarray(np.diff(X.indptr) > 0 if sparse.issparse(X) else np.any(X, axis=1))
+    columns = labels.tocsc()
+    for j, answers in enumerate(batch):
+        if not known[columns.indices[columns.indptr[j] : columns.indptr[j + 1]]].any():
+            raise DataError(
+                f"no yes text of {answers.name!r} has a word that the tagger knows, so nothing can be learned from "
+                "them; give other texts, or fit again on texts with such words"
+            )
