@@ -19,7 +19,7 @@ from streamlabel.cli._files import FileOptions, file_options, read_set, read_tex
 from streamlabel.cli._model import has_texts, model_argument, open_store
 from streamlabel.cli._output import json_option, progress_bar
 from streamlabel.data._bytes import replacing
-from streamlabel.data.csv_table import _FORMULA
+from streamlabel.data.csv_table import guarded
 from streamlabel.exceptions import DataError
 from streamlabel.models.inputs import canonical_rows
 from streamlabel.models.vectorizers import VectorizerState, restore_vectorizer
@@ -78,9 +78,9 @@ def write_predictions(rows: Iterable[Predicted], names: Sequence[str], handle: I
     if form == "csv":
         writer = csv.writer(handle, lineterminator="\n")
         writer.writerow(["row", "id", "label", "score"])
-        cells = [_guarded(name) for name in names]
+        cells = [guarded(name) for name in names]
         for number, (id_, found) in enumerate(rows):
-            shown = "" if id_ is None else _guarded(id_)
+            shown = "" if id_ is None else guarded(id_)
             for label, score in zip(found.labels.tolist(), found.scores.tolist(), strict=True):
                 writer.writerow([number, shown, cells[label], f"{score:.6g}"])
         return
@@ -122,11 +122,6 @@ def _counted(rows: Iterable[Predicted], progress: Any) -> Iterator[Predicted]:
         yield row
         if not number % 500:
             progress(number, None)
-
-
-def _guarded(cell: str) -> str:
-    """A cell that no spreadsheet runs as a formula."""
-    return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 @contextmanager

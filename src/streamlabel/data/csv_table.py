@@ -37,7 +37,7 @@ from streamlabel.data.records import (
 from streamlabel.exceptions import DataError
 from streamlabel.results import TextDataset
 
-__all__ = ["read_csv", "write_csv"]
+__all__ = ["csv_rows", "guarded", "read_csv", "write_csv"]
 
 # What begins a formula, the full-width forms too, which spreadsheets take as well.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
@@ -90,7 +90,7 @@ def read_csv(
     labels = LabelLists()
     lines: list[int] = []
     with open_source(path) as handle:
-        table = _rows(handle, source, delimiter, formula_guard, max_line_bytes)
+        table = csv_rows(handle, source, delimiter, formula_guard, max_line_bytes)
         header = next(table, (1, []))[1]
         tags = _TagColumn(labels_column, delimiter_of_tags) if label_columns is None else _ZeroOneColumns(label_columns)
         text_at, *tags_at = _positions([text_column, *tags.columns], header, source, delimiter)
@@ -175,7 +175,7 @@ def _optional_position(column: str | None, usual: str, header: list[str], source
     return _positions([column or usual], header, source, delimiter)[0]
 
 
-def _rows(
+def csv_rows(
     handle: IO[bytes], source: str, delimiter: str, formula_guard: bool, max_line_bytes: int
 ) -> Iterator[tuple[int, list[str]]]:
     """The rows as (line on which the row begins, cells)."""
@@ -258,7 +258,12 @@ def write_csv(
         for row, cells in enumerate(_written_rows(dataset, header, one_column_a_label, delimiter_of_tags)):
             if any("\0" in cell or not is_encodable(cell) for cell in cells):
                 raise DataError(f"row {row} holds a NUL or half a surrogate pair, which CSV cannot hold", source=path)
-            writer.writerow([f"'{cell}" if _FORMULA.match(cell) else cell for cell in cells])
+            writer.writerow([guarded(cell) for cell in cells])
+
+
+def guarded(cell: str) -> str:
+    """A cell that no spreadsheet runs as a formula."""
+    return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 def _check_tags(label_names: Sequence[str], delimiter_of_tags: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from streamlabel.data.csv_table import _rows
+from streamlabel.data.csv_table import csv_rows
 from streamlabel.data.records import (
     MAX_LINE_BYTES,
     LabelLists,
@@ -84,7 +84,7 @@ def _json_texts(source: Source, columns: TextColumns, other: str | None) -> Iter
 def _csv_texts(source: Source, columns: TextColumns, other: str | None) -> Iterator[TextRow]:
     name = source_name(source)
     with open_source(source) as handle:
-        table = _rows(handle, name, columns.delimiter, True, MAX_LINE_BYTES)
+        table = csv_rows(handle, name, columns.delimiter, True, MAX_LINE_BYTES)
         header = next(table, (1, []))[1]
         for column in (columns.text, other):
             if column is not None and column not in header:

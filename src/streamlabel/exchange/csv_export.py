@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from streamlabel.data._bytes import replacing
-from streamlabel.data.csv_table import _FORMULA
+from streamlabel.data.csv_table import guarded
 from streamlabel.exchange.linear import LinearModel, linear_model
 
 __all__ = ["export_csv", "label_figures"]
@@ -58,4 +58,4 @@ def _cell(value: Any) -> Any:
         return ""
     if isinstance(value, bool):
         return int(value)
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+    return guarded(value) if isinstance(value, str) else value
