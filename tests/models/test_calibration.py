@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from streamlabel.metrics.ranking import precision_at_k
-from streamlabel.models.calibration import RECIPES, Judged, Trial, budget_class, choose_recipe, measure, run_trial
+from streamlabel.models.calibration import LAM, RECIPES, Judged, Trial, budget_class, choose_recipe, measure, run_trial
 
 
 def trials(**gains):
@@ -24,27 +24,27 @@ def trials(**gains):
 
 
 def test_own_ridge_is_first_and_stays_where_nothing_helps():
-    assert RECIPES[0] == (0.0, False, 1.0)
+    assert RECIPES[0] == (0.0, None, 1.0)
     chosen = choose_recipe(trials(**{f"r{i}": -1.0 for i in range(1, len(RECIPES))}))
     assert (chosen.share, chosen.anchored, chosen.strength) == (0.0, False, 1.0)
 
 
 def test_the_largest_gain_wins_if_nothing_is_lost():
-    best = RECIPES.index((0.3, True, 3.0))
+    best = RECIPES.index((0.3, LAM, 3.0))
     chosen = choose_recipe(trials(**{f"r{best}": 2.0, "r1": 1.0}))
     assert (chosen.share, chosen.anchored) == (0.3, True)
     assert chosen.strength == pytest.approx(3.0)
 
 
 def test_a_recipe_that_loses_on_one_measure_is_out():
-    best, second = RECIPES.index((0.3, True, 3.0)), RECIPES.index((0.1, False, 1.0))
+    best, second = RECIPES.index((0.3, LAM, 3.0)), RECIPES.index((0.1, None, 1.0))
     losing = np.array([5.0, 5.0, 5.0, 5.0, -0.5])
     chosen = choose_recipe(trials(**{f"r{best}": losing, f"r{second}": 1.0}))
     assert (chosen.share, chosen.anchored) == (0.1, False)
 
 
 def test_what_the_user_excludes_is_not_chosen():
-    both = {f"r{i}": 1.0 + recipe[0] + recipe[1] for i, recipe in enumerate(RECIPES) if i}
+    both = {f"r{i}": 1.0 + recipe[0] + (recipe[1] is not None) for i, recipe in enumerate(RECIPES) if i}
     assert choose_recipe(trials(**both), metrics=False).share == 0.0
     assert not choose_recipe(trials(**both), anchors=False).anchored
     alone = choose_recipe(trials(**both), anchors=False, metrics=False)
@@ -95,7 +95,7 @@ def test_too_few_labels_give_no_trial(rng):
 def test_a_gain_that_trials_cannot_tell_from_none_is_refused(gain, taken):
     """The same gain in every trial, so that its standard error is zero."""
     measures = np.zeros((len(RECIPES), 5))
-    anchored = RECIPES.index((0.0, True, 1.0))
+    anchored = RECIPES.index((0.0, LAM, 1.0))
     measures[anchored] = gain
     chosen = choose_recipe([Trial(1.0, measures)] * 3)
     assert chosen.anchored is taken

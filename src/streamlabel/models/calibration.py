@@ -25,6 +25,7 @@ from streamlabel.structure.represent import represent
 __all__ = [
     "BUDGETS",
     "LAM",
+    "LAMS",
     "RECIPES",
     "Judged",
     "Recipe",
@@ -43,13 +44,14 @@ BUDGETS = (25, 50, 100, 200, 500, 1000, 2000)
 # Bibtex, Delicious, mediamill_reduced, EURLEX57K and citeulike-t. A run reads no test row, but figures on these sets
 # flatter the design; other sets are the fair test of it.
 LAM = 0.003
-# (share of the metric, anchored, multiple of own ridge's strength); own ridge first. What leans on the past can be
-# pulled toward it harder than toward zero.
-RECIPES = (
-    (0.0, False, 1.0),
-    *((share, anchored, pull) for share in (0.0, 0.1, 0.3) for anchored in (False, True) for pull in (1.0, 3.0, 10.0)
-      if share or anchored),
+# (share of the metric, penalty of the code or None for no anchor, multiple of own ridge's strength); own ridge first.
+# What leans on the past can be pulled toward it harder than toward zero; the more rows, the finer a code they bear.
+RECIPES: tuple[tuple[float, float | None, float], ...] = (
+    (0.0, None, 1.0),
+    *((share, lam, pull) for share in (0.0, 0.1, 0.3) for lam in (None, LAM, LAM / 3.0, LAM / 10.0)
+      for pull in (1.0, 3.0, 10.0) if share or lam),
 )  # fmt: skip
+LAMS = tuple(sorted({lam for _, lam, _ in RECIPES if lam is not None}, reverse=True))
 N_HIDDEN, N_SKETCH = 64, 512
 # A recipe is out when any measure falls by more than this many points against own ridge, or when it gains less than
 # that many on average: a smaller gain cannot be told from none by a few trials.
@@ -120,17 +122,21 @@ def run_trial(
     past, past_judged = scores[:, others], judged.scores[:, others]
     past, past_judged = past - past.mean(axis=0), past_judged - past.mean(axis=0)
     metric, metric_judged = _metric_kernels(past, past_judged, float(own.trace()))
-    code = code_of_hidden(answers[:, others], answers[:, hidden])
-    residuals = {False: targets, True: targets - past @ code}
-    offsets = {False: rates, True: rates + past_judged @ code}
-    measures = []
-    for share, anchored, pull in RECIPES:
+    anchors: dict[float | None, tuple[FloatArray, FloatArray]] = {None: (targets, rates)}
+    for lam in LAMS:
+        code = code_of_hidden(answers[:, others], answers[:, hidden], lam)
+        anchors[lam] = targets - past @ code, rates + past_judged @ code
+    found = {}
+    for share, pull in {(share, pull) for share, _, pull in RECIPES}:
         kernel = (1.0 - share) * own + share * metric
         kernel.flat[:: len(own) + 1] += pull * strength * own.trace() / len(own)
-        duals = linalg.solve(kernel, residuals[anchored], assume_a="pos", overwrite_a=True, check_finite=False)
+        factor = linalg.cho_factor(kernel, overwrite_a=True, check_finite=False)
         kernel_judged = (1.0 - share) * own_judged + share * metric_judged
-        measures.append(measure(truth, offsets[anchored] + kernel_judged @ duals))
-    return Trial(strength, np.array(measures))
+        for lam, (residuals, offsets) in anchors.items():
+            if (share, lam, pull) in RECIPES:
+                duals = linalg.cho_solve(factor, residuals, check_finite=False)
+                found[share, lam, pull] = measure(truth, offsets + kernel_judged @ duals)
+    return Trial(strength, np.array([found[recipe] for recipe in RECIPES]))
 
 
 def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: bool = True) -> Recipe:
@@ -146,11 +152,11 @@ def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: boo
     error = overall.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros(gains.shape[1])
     allowed = (gains.mean(axis=0) >= -_MOST_LOST).all(axis=1)
     allowed &= overall.mean(axis=0) > np.maximum(error, _LEAST_GAIN)
-    allowed &= [(anchors or not anchored) and (metrics or not share) for share, anchored, _ in RECIPES]
+    allowed &= [(anchors or lam is None) and (metrics or not share) for share, lam, _ in RECIPES]
     best = int(np.where(allowed, overall.mean(axis=0), -np.inf).argmax()) if allowed.any() else 0
-    share, anchored, pull = RECIPES[best]
+    share, lam, pull = RECIPES[best]
     strength = float(np.exp(np.mean([np.log(trial.strength) for trial in trials])))
-    return Recipe(share, LAM, anchored, pull * strength)
+    return Recipe(share, lam or LAM, lam is not None, pull * strength)
 
 
 def hide_labels(answers: CSR, judged_answers: CSR, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -214,14 +220,14 @@ def _own_strength(own: FloatArray, own_judged: FloatArray, targets: FloatArray, 
     return float(BETA_STEPS[int(np.argmin(errors))])
 
 
-def code_of_hidden(past: CSR, hidden: CSR) -> FloatArray:
+def code_of_hidden(past: CSR, hidden: CSR, lam: float = LAM) -> FloatArray:
     """Codes (n_past, n_hidden) of the hidden labels; labels that do not occur on these rows cannot enter."""
     present = np.flatnonzero(np.asarray(past.sum(axis=0)).ravel())
     columns = past[:, present]
     counts = np.asarray(hidden.sum(axis=0), dtype=np.float64).ravel()
     energies = counts - counts**2 / past.shape[0]
-    lam = LAM * past.shape[0]
-    found = represent(centred_cross(columns, columns), centred_cross(columns, hidden), energies, lam, tol=1e-4)
+    gram, correlations = centred_cross(columns, columns), centred_cross(columns, hidden)
+    found = represent(gram, correlations, energies, lam * past.shape[0], tol=1e-4)
     result = np.zeros((past.shape[1], hidden.shape[1]))
     result[present] = found.codes.toarray()
     return result

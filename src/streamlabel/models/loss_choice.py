@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamlabel.models.calibration import RECIPES, Judged, Trial, code_of_hidden, hide_labels, measure
+from streamlabel.models.calibration import LAMS, RECIPES, Judged, Trial, code_of_hidden, hide_labels, measure
 from streamlabel.models.nonlinear import (
     MOST_LABELS,
     STRENGTHS,
@@ -73,20 +73,19 @@ def run_loss_trial(
     truth = judged.answers[:, hidden].toarray().astype(np.float64)
     targets = answers[:, hidden].toarray().astype(np.float64)
     unit = row_unit(X, True)
-    code = code_of_hidden(answers[:, others], answers[:, hidden])
     # The past classifiers have seen the judged rows: what they add there is replaced by what they would add unseen.
     seen = np.asarray(judged.X @ weights[:, others]) + intercept[others]
-    unseen = (judged.scores[:, others] - seen) @ code
+    codes = {lam: code_of_hidden(answers[:, others], answers[:, hidden], lam) for lam in LAMS}
 
-    def judge(strength: float, anchor: FloatArray | None) -> list[float]:
+    def judge(strength: float, code: FloatArray | None = None) -> list[float]:
+        anchor = None if code is None else weights[:, others] @ code
         found, offset, _ = solve_loss(X, targets, strength * unit, loss, True, anchor)
-        return measure(truth, np.asarray(judged.X @ found) + offset + (0.0 if anchor is None else unseen))
+        unseen = 0.0 if code is None else (judged.scores[:, others] - seen) @ code
+        return measure(truth, np.asarray(judged.X @ found) + offset + unseen)
 
-    alone = {strength: judge(strength, None) for strength in STRENGTHS}
+    alone = {strength: judge(strength) for strength in STRENGTHS}
     strength = max(STRENGTHS, key=lambda value: np.mean(alone[value][:3]) + alone[value][3] + alone[value][4])
-    anchor = weights[:, others] @ code
-    toward = {pull: judge(pull * strength, anchor) for pull in {pull for _, anchored, pull in RECIPES if anchored}}
-    return Trial(
-        strength,
-        np.array([toward[pull] if anchored and not share else alone[strength] for share, anchored, pull in RECIPES]),
-    )
+    measures = [
+        alone[strength] if share or lam is None else judge(pull * strength, codes[lam]) for share, lam, pull in RECIPES
+    ]
+    return Trial(strength, np.array(measures))

@@ -470,8 +470,9 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         else:
             chosen = Recipe(0.0, LAM, None if kept else True, self._strength)
         anchored = chosen.anchored if self.lam == "auto" and not coupled else self.lam is not None
+        lam = chosen.lam if self.lam == "auto" else self._fixed_lam()
         share = chosen.share if metric == "auto" else float(metric or 0.0)
-        return Recipe(share, self._fixed_lam(), anchored, chosen.strength)
+        return Recipe(share, lam, anchored, chosen.strength)
 
     def _trials(self, n_rows: int) -> list[Trial]:
         """The labels of `fit` learned again at such a number of rows; none for a model that was adopted."""

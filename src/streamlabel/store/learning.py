@@ -18,7 +18,7 @@ from scipy import sparse
 
 from streamlabel.classifier.metric_ridge import HatSpectrum
 from streamlabel.exceptions import DataError
-from streamlabel.models.calibration import Trial
+from streamlabel.models.calibration import RECIPES, Trial
 from streamlabel.models.snapshot import KeptRows
 from streamlabel.results import CSR, FloatArray, IntArray
 from streamlabel.store.parts import Part
@@ -112,13 +112,14 @@ def encode_trials(trials: Mapping[int, list[Trial]], n_labels: int) -> Part:
     for budget, runs in trials.items():
         arrays[f"strength.{budget}"] = np.array([run.strength for run in runs], dtype=np.float64)
         arrays[f"measures.{budget}"] = np.array([run.measures for run in runs], dtype=np.float64)
-    return Part({"budgets": sorted(trials), "labels": n_labels}, arrays)
+    recipes = [list(recipe) for recipe in RECIPES]
+    return Part({"budgets": sorted(trials), "labels": n_labels, "recipes": recipes}, arrays)
 
 
 def decode_trials(part: Part, snapshot: Snapshot, n_labels: int) -> dict[int, list[Trial]]:
-    """What `encode_trials` wrote; nothing where labels of `fit` have been retired since."""
+    """What `encode_trials` wrote; nothing where labels of `fit` have been retired since, or of other recipes."""
     try:
-        if part.content["labels"] != n_labels:
+        if part.content["labels"] != n_labels or part.content.get("recipes") != [list(recipe) for recipe in RECIPES]:
             return {}
         return {
             int(budget): [
