@@ -8,7 +8,17 @@ from scipy import sparse
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from streamlabel.metrics.ranking import precision_at_k
-from streamlabel.models.calibration import LAM, RECIPES, Judged, Trial, budget_class, choose_recipe, measure, run_trial
+from streamlabel.models.calibration import (
+    LAM,
+    LAMS,
+    RECIPES,
+    Judged,
+    Trial,
+    budget_class,
+    choose_recipe,
+    measure,
+    run_trial,
+)
 
 
 def trials(**gains):
@@ -34,6 +44,12 @@ def test_the_largest_gain_wins_if_nothing_is_lost():
     chosen = choose_recipe(trials(**{f"r{best}": 2.0, "r1": 1.0}))
     assert (chosen.share, chosen.anchored) == (0.3, True)
     assert chosen.strength == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("lam", LAMS)
+def test_the_penalty_of_the_code_is_chosen_too(lam):
+    best = RECIPES.index((0.1, lam, 1.0))
+    assert choose_recipe(trials(**{f"r{best}": 2.0})).lam == lam
 
 
 def test_a_recipe_that_loses_on_one_measure_is_out():

@@ -126,16 +126,16 @@ def run_trial(
     for lam in LAMS:
         code = code_of_hidden(answers[:, others], answers[:, hidden], lam)
         anchors[lam] = targets - past @ code, rates + past_judged @ code
-    found = {}
+    found: dict[tuple[float, float | None, float], list[float]] = {}
     for share, pull in {(share, pull) for share, _, pull in RECIPES}:
         kernel = (1.0 - share) * own + share * metric
         kernel.flat[:: len(own) + 1] += pull * strength * own.trace() / len(own)
         factor = linalg.cho_factor(kernel, overwrite_a=True, check_finite=False)
         kernel_judged = (1.0 - share) * own_judged + share * metric_judged
-        for lam, (residuals, offsets) in anchors.items():
-            if (share, lam, pull) in RECIPES:
+        for penalty, (residuals, offsets) in anchors.items():
+            if (share, penalty, pull) in RECIPES:
                 duals = linalg.cho_solve(factor, residuals, check_finite=False)
-                found[share, lam, pull] = measure(truth, offsets + kernel_judged @ duals)
+                found[share, penalty, pull] = measure(truth, offsets + kernel_judged @ duals)
     return Trial(strength, np.array([found[recipe] for recipe in RECIPES]))
 
 

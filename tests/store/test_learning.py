@@ -1,0 +1,28 @@
+"""What trials said is kept, but not across versions that try something else."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+
+from streamlabel.models.calibration import RECIPES, Trial
+from streamlabel.store.learning import decode_trials, encode_trials
+from streamlabel.store.parts import Part
+
+
+def test_trials_come_back_unless_the_recipes_are_others():
+    measures = np.random.default_rng(0).random((len(RECIPES), 5))
+    part = encode_trials({100: [Trial(0.5, measures), Trial(2.0, measures + 1.0)]}, n_labels=7)
+    stored = Part(json.loads(json.dumps(part.content)), part.arrays)
+    snapshot = SimpleNamespace()
+    found = decode_trials(stored, snapshot, 7)
+    assert list(found) == [100]
+    assert [trial.strength for trial in found[100]] == [0.5, 2.0]
+    np.testing.assert_array_equal(found[100][1].measures, measures + 1.0)
+    assert decode_trials(stored, snapshot, 8) == {}
+    others = Part({**stored.content, "recipes": stored.content["recipes"][:-1]}, part.arrays)
+    assert decode_trials(others, snapshot, 7) == {}
+    older = Part({name: value for name, value in stored.content.items() if name != "recipes"}, part.arrays)
+    assert decode_trials(older, snapshot, 7) == {}
