@@ -13,20 +13,20 @@ from __future__ import annotations
 import numpy as np
 
 from streamlabel.results import FloatArray
-from streamlabel.stats.factors import RidgeFactor, row_scale
+from streamlabel.stats.factors import RidgeFactor, Spectrum, row_scale
 
 __all__ = ["BETA_STEPS", "beta_grid", "choose_beta", "generalised_error", "solve_anchored_ridge"]
 
 BETA_STEPS = np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0])
 
 
-def beta_grid(factor: RidgeFactor) -> FloatArray:
+def beta_grid(factor: Spectrum) -> FloatArray:
     """`BETA_STEPS` in units of the mean squared length of a centred row."""
     scale = float(factor.eigenvalues.sum()) / max(factor.n_rows, 1)
     return row_scale(scale, float(factor.mean @ factor.mean)) * BETA_STEPS
 
 
-def generalised_error(factor: RidgeFactor, projected: FloatArray, energy: FloatArray, beta: float) -> FloatArray:
+def generalised_error(factor: Spectrum, projected: FloatArray, energy: FloatArray, beta: float) -> FloatArray:
     """Generalised cross-validation: ``n RSS / (n - trace H)^2`` for each target, (k,).
 
     projected : (r, k) = Q't;   energy : (k,) = ||t||^2 of the centred targets
@@ -37,7 +37,7 @@ def generalised_error(factor: RidgeFactor, projected: FloatArray, energy: FloatA
     return factor.n_rows * np.maximum(residual, 0.0) / max(freedom, 1e-3) ** 2
 
 
-def choose_beta(factor: RidgeFactor, projected: FloatArray, energy: FloatArray) -> float:
+def choose_beta(factor: Spectrum, projected: FloatArray, energy: FloatArray) -> float:
     """The strength of `beta_grid` with the least generalised error, one for all targets together."""
     grid = beta_grid(factor)
     errors = [float(generalised_error(factor, projected, energy, beta).sum()) for beta in grid]

@@ -21,9 +21,12 @@ from streamlabel.results import CSR, FloatArray, IntArray
 from streamlabel.stats.threads import one_thread
 
 __all__ = [
+    "LARGE",
+    "NULL_SHARE",
     "FeatureFactor",
     "RidgeFactor",
     "RowFactor",
+    "Spectrum",
     "centre_kernel",
     "centred_gram",
     "centred_kernel",
@@ -33,18 +36,23 @@ __all__ = [
 ]
 
 # Directions whose eigenvalue is below this share of the largest are rounding noise of the centring.
-_NULL_SHARE = 1e-12
+NULL_SHARE = 1e-12
 # From this size on a second thread is worth its risk: on shared cores it can make a factorisation many times slower.
-_LARGE = 3000
+LARGE = 3000
 
 
-class RidgeFactor(Protocol):
-    """What the classifier solves need of the features of some rows."""
+class Spectrum(Protocol):
+    """What choosing a ridge strength needs of the features of some rows."""
 
     n_rows: int
     mean: FloatArray
-    gram: FloatArray  # what was factored: Xc'Xc or Xc Xc'
     eigenvalues: FloatArray
+
+
+class RidgeFactor(Spectrum, Protocol):
+    """What the classifier solves need of the features of some rows."""
+
+    gram: FloatArray  # what was factored: Xc'Xc or Xc Xc'
 
     def project(self, targets: FloatArray | CSR) -> FloatArray:
         """``Q'T``: (n_rows, k) targets to (r, k). A constant added to a target does not matter."""
@@ -73,7 +81,7 @@ class FeatureFactor:
         gram = centred_gram(X, self.mean)
         self.gram: FloatArray = gram
         values, vectors = linalg.eigh(gram, check_finite=False, driver="evd")
-        kept = values > _NULL_SHARE * max(float(values[-1]), 0.0)
+        kept = values > NULL_SHARE * max(float(values[-1]), 0.0)
         self.eigenvalues: FloatArray = values[kept]
         self._vectors = vectors if kept.all() else vectors[:, kept]
         self._roots = np.sqrt(self.eigenvalues)
@@ -110,7 +118,7 @@ class RowFactor:
         kernel = centred_kernel(X, self.mean)
         self.gram: FloatArray = kernel
         values, vectors = linalg.eigh(kernel, check_finite=False, driver="evd")
-        kept = values > _NULL_SHARE * max(float(values[-1]), 0.0)
+        kept = values > NULL_SHARE * max(float(values[-1]), 0.0)
         self.eigenvalues: FloatArray = values[kept]
         self._vectors = np.ascontiguousarray(vectors[:, kept])
 
@@ -133,7 +141,7 @@ class RowFactor:
 def make_factor(X: CSR | FloatArray, *, centre: bool = True) -> RidgeFactor:
     """The smaller of the two factors for these rows; on one thread unless it is large (see `stats.threads`)."""
     kind = FeatureFactor if X.shape[1] <= X.shape[0] else RowFactor
-    with one_thread() if min(X.shape) < _LARGE else nullcontext():
+    with one_thread() if min(X.shape) < LARGE else nullcontext():
         return kind(X, centre=centre)
 
 

@@ -1,0 +1,189 @@
+"""What ridge and step 1 read of the rows, as sums that can be added: parts may be summed anywhere, then merged.
+
+With ``X (n, d)`` and ``B (n, m)`` of 0/1 these are ``n``, ``X'1``, ``X'X``, ``X'B`` and ``B'B`` (whose diagonal is
+``B'1``). Counts of labels are whole numbers and exact; sums of features are float64 and agree up to rounding, whatever
+the order (to the last bit where features are whole numbers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from streamlabel._validation import canonical_csr, canonical_labels, check_label_names
+from streamlabel.exceptions import DataError
+from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.stats.factors import dense
+
+__all__ = ["MAX_CROSS", "MAX_FEATURES", "Stats"]
+
+MAX_FEATURES = 16_384  # X'X takes 2 GiB then
+MAX_CROSS = 1 << 28  # cells of X'B: 2 GiB
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stats:
+    """Sums over rows. `from_batch` makes them, ``+`` merges them.
+
+    Every label counts as asked on every row: a part in which a label was not asked cannot be added to one in which it
+    was, for its missing answers are unknown, not no. So both sides must have the same labels.
+
+    Attributes
+    ----------
+    n_rows : how many rows were summed
+    feature_sums : (d,) = X'1
+    feature_gram : (d, d) = X'X
+    cross : (d, m) = X'B
+    label_gram : csr_array (m, m) of int64 = B'B: how often two labels occur together
+    label_names, feature_names : one name a column, or None
+    """
+
+    n_rows: int
+    feature_sums: FloatArray
+    feature_gram: FloatArray
+    cross: FloatArray
+    label_gram: CSR
+    label_names: tuple[str, ...] | None = None
+    feature_names: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_batch(
+        cls,
+        X: Any,
+        Y: Any,
+        label_names: Iterable[str] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> Stats:
+        """The sums of some rows.
+
+        Parameters
+        ----------
+        X : (n, d), dense or sparse, finite; at most `MAX_FEATURES` columns. n may be 0
+        Y : (n, m) of 0/1, dense or sparse: an answer for every label and row
+        label_names : m names. Parts with names are merged by name, parts without by position
+        feature_names : d names, which all parts must have in the same order
+        """
+        labels = canonical_labels(Y).astype(np.int64)
+        rows = _checked_rows(X)
+        n_rows, n_features = rows.shape
+        if labels.shape[0] != n_rows:
+            raise DataError(f"Y has {labels.shape[0]} rows and X has {n_rows}; they must agree")
+        check_size(n_features, int(labels.shape[1]))
+        if feature_names is not None and len(feature_names) != n_features:
+            raise DataError(f"{len(feature_names)} feature names for {n_features} features; give one a column of X")
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = dense(rows.T @ rows)
+        if not np.isfinite(gram).all():
+            raise DataError("X holds numbers whose squares are too large for float64; scale its columns")
+        return cls(
+            n_rows,
+            np.asarray(rows.sum(axis=0), dtype=np.float64).ravel(),
+            gram,
+            dense(rows.T @ labels),
+            _counts(labels.T @ labels),
+            None if label_names is None else check_label_names(label_names, int(labels.shape[1])),
+            None if feature_names is None else tuple(map(str, feature_names)),
+        )
+
+    @property
+    def n_features(self) -> int:
+        return len(self.feature_sums)
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.label_gram.shape[0])
+
+    @property
+    def label_counts(self) -> IntArray:
+        """B'1, (m,): the rows that have each label."""
+        return np.asarray(self.label_gram.diagonal())
+
+    def __add__(self, other: Stats) -> Stats:
+        """The sums of the rows of both, in this one's order of labels."""
+        if not isinstance(other, Stats):
+            return NotImplemented
+        other = other._ordered_like(self)
+        return replace(
+            self,
+            n_rows=self.n_rows + other.n_rows,
+            feature_sums=self.feature_sums + other.feature_sums,
+            feature_gram=self.feature_gram + other.feature_gram,
+            cross=self.cross + other.cross,
+            label_gram=_counts(self.label_gram + other.label_gram),
+        )
+
+    def __repr__(self) -> str:
+        return f"Stats({self.n_rows} rows, {self.n_features} features, {self.n_labels} labels)"
+
+    def _ordered_like(self, model: Stats) -> Stats:
+        """The same sums with the labels in the order of ``model``, or DataError where the two do not go together."""
+        if self.n_features != model.n_features:
+            raise DataError(f"sums over {model.n_features} and over {self.n_features} features cannot be added")
+        if self.feature_names != model.feature_names:
+            raise DataError(f"the features are not the same: {_difference(model.feature_names, self.feature_names)}")
+        if self.label_names == model.label_names and self.n_labels == model.n_labels:
+            return self
+        if self.label_names is None or model.label_names is None:
+            named = "one has label names and the other has not; give both or neither the names"
+            both = f"sums over {model.n_labels} and over {self.n_labels} labels cannot be added"
+            raise DataError(both if self.label_names is model.label_names else named)
+        places = {name: place for place, name in enumerate(self.label_names)}
+        if places.keys() != set(model.label_names):
+            raise DataError(
+                f"the labels are not the same: {_difference(model.label_names, self.label_names)}; a label that was "
+                "not asked in a part is unknown there, not no; if it was asked, name it in every part"
+            )
+        order = np.array([places[name] for name in model.label_names])
+        gram = _counts(self.label_gram[order][:, order])
+        return replace(self, cross=self.cross[:, order], label_gram=gram, label_names=model.label_names)
+
+
+def check_size(n_features: int, n_labels: int) -> None:
+    """DataError unless sums of that shape may be made."""
+    if not n_features or not n_labels:
+        raise DataError(f"{n_features} features and {n_labels} labels; sums need at least one of each")
+    if n_features > MAX_FEATURES:
+        raise DataError(
+            f"{n_features} features; X'X is kept for at most {MAX_FEATURES}. Use fewer (an embedding, a smaller "
+            "vocabulary), or fit on the rows"
+        )
+    if n_features * n_labels > MAX_CROSS:
+        raise DataError(f"{n_features} features times {n_labels} labels; at most {MAX_CROSS} sums are kept")
+
+
+def _checked_rows(X: Any) -> CSR | FloatArray:
+    """Float64 rows, checked; sparse stays sparse."""
+    if sparse.issparse(X):
+        return canonical_csr(X, dtype=np.float64)
+    try:
+        rows = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"X cannot be read as numbers: {error}") from error
+    if rows.ndim != 2:
+        raise DataError(f"X has {rows.ndim} dimension(s); expected a matrix (n_rows, n_columns)")
+    if not np.isfinite(rows).all():
+        row = int(np.argmin(np.isfinite(rows).all(axis=1)))
+        raise DataError(f"X contains NaN or infinity, first in row {row}; remove or impute such rows")
+    return rows
+
+
+def _counts(gram: Any) -> CSR:
+    result = sparse.csr_array(gram)
+    result.sort_indices()
+    return result
+
+
+def _difference(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> str:
+    """What two lists of names differ in, short."""
+    if one is None or other is None:
+        return "one side has names and the other has not"
+    known, found = set(one), set(other)
+    missing = [name for name in one if name not in found] + [name for name in other if name not in known]
+    if not missing:
+        return "their order differs"
+    more = "" if len(missing) == 1 else f" and {len(missing) - 1} more"
+    return f"{missing[0]!r}{more} on one side only"
