@@ -97,13 +97,19 @@ def test_a_label_is_on_the_disk_when_learn_returns(path: Path) -> None:
 def test_learning_again_is_one_label_that_changes(path: Path) -> None:
     with Tagger.open(path, "a") as tagger:
         before = tagger.suggest(DATA.unseen, k=ALL)
+        ids = {label.name: label.id for label in tagger.store.labels()}
         tagger.relearn("football", yes=DATA.rows["football"])
         after = tagger.suggest(DATA.unseen, k=ALL)
         assert after != before
         for one, two in zip(before, after, strict=True):
             assert {**dict(two), "football": 0} == {**dict(one), "football": 0}
-        assert tagger.store.history("football")
-    assert Tagger.open(path).suggest(DATA.unseen, k=ALL) == after
+        assert tagger.store.history()[0].action == "relearn"
+        assert tagger.store.revision == 2
+        assert {label.name: label.id for label in tagger.store.labels()} == ids
+        assert [change.kind for change in tagger.store.diff(1, 2)] == ["threshold", "relearned"]
+        assert Tagger.open(path).suggest(DATA.unseen, k=ALL) == after
+        tagger.store.rollback(label="football")
+    assert Tagger.open(path).suggest(DATA.unseen, k=ALL) == before
 
 
 def test_learning_again_that_fails_leaves_the_label(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

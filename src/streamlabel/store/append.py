@@ -52,13 +52,23 @@ def append_labels(
 
 
 def insert_labels(
-    change: Change, states: LabelStates, past: IntArray, *, origin: str, unasked: Sequence[int | None], keep: bool
+    change: Change,
+    states: LabelStates,
+    past: IntArray,
+    *,
+    origin: str,
+    unasked: Sequence[int | None],
+    keep: bool,
+    labels: IntArray | None = None,
 ) -> Added:
-    """Write labels. ``past`` has the ids of the labels before them; ``keep`` writes the answers that they came with."""
+    """Write labels. ``past`` has the ids of the labels before them; ``keep`` writes the answers that they came with.
+
+    ``labels`` are the ids of labels that are there already, to be learned anew; their old versions must have ended.
+    """
     connection, n_new = change.connection, len(states.names)
-    (last_label,) = connection.execute("SELECT coalesce(max(id), 0) FROM label").fetchone()
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM classifier").fetchone()
-    labels = np.arange(last_label + 1, last_label + 1 + n_new)
+    if labels is None:
+        labels = _new_ids(change, n_new, origin)
     ids = np.concatenate((past, labels))
     intercept = _finite(states.intercept, "intercepts")
     slope, shift = _finite(states.decisions.slope, "slopes"), _finite(states.decisions.offset, "offsets")
@@ -82,14 +92,20 @@ def insert_labels(
         positives = states.positives[j]
         if keep and positives is not None:
             answers.append((number, *encode_positives(positives)))
-    connection.executemany(
-        "INSERT INTO label VALUES (?, ?, ?)", [(label, change.revision, origin) for label in labels.tolist()]
-    )
     connection.executemany(CLASSIFIER, rows)
     begin_versions(change, versions)
     connection.executemany("INSERT INTO relation VALUES (?, ?, ?)", relations)
     connection.executemany("INSERT INTO answer VALUES (?, ?, ?)", answers)
     return Added(labels, np.arange(last + 1, last + 1 + n_new), [place for place, _ in written], np.array(sums))
+
+
+def _new_ids(change: Change, n_new: int, origin: str) -> IntArray:
+    (last,) = change.connection.execute("SELECT coalesce(max(id), 0) FROM label").fetchone()
+    labels = np.arange(last + 1, last + 1 + n_new)
+    change.connection.executemany(
+        "INSERT INTO label VALUES (?, ?, ?)", [(label, change.revision, origin) for label in labels.tolist()]
+    )
+    return labels
 
 
 def begin_versions(change: Change, versions: Sequence[tuple[int, int, str, float]]) -> None:

@@ -18,6 +18,7 @@ from streamlabel.store.assemble import assemble
 from streamlabel.store.changes import end_versions
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.reader import Snapshot
+from streamlabel.store.relearn import rest_of
 from streamlabel.store.writer import StoreWriter
 
 __all__ = ["merge_labels"]
@@ -53,8 +54,7 @@ def _relearned(
     memory, answers = model._memory, model._answers
     if memory is None or answers is None or not np.isin(columns, answers.labels).all() or not others.size:
         return None
-    rest = snapshot.take(others)
-    learner = assemble(rest, writer.connection, StoredClassifiers(rest, cache), learning=True)
+    learner = rest_of(writer, snapshot, others, cache)
     if learner._memory is None:
         return None
     chosen = np.flatnonzero(np.isin(answers.labels, columns))

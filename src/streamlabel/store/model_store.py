@@ -27,6 +27,7 @@ from streamlabel.store.limits import check_directory
 from streamlabel.store.merge import merge_labels
 from streamlabel.store.parts import Part
 from streamlabel.store.reader import Snapshot, load_snapshot, read_snapshot
+from streamlabel.store.relearn import Learn, relearn_label
 from streamlabel.store.stored_model import StoredModel, without_damaged
 from streamlabel.store.writer import StoreWriter
 
@@ -188,6 +189,10 @@ class ModelStore(StoredModel):
     def merge(self, names: Iterable[str], into: str, *, key: str | None = None) -> int:
         """One label in place of several (`store.merge`)."""
         return self._change(merge_labels, list(names), into, self._cache, key=key)
+
+    def relearn(self, name: str, learn: Learn, *, key: str | None = None) -> int:
+        """A label learned anew by ``learn`` (`store.relearn`), with its id, in one revision."""
+        return self._change(relearn_label, name, learn, self._cache, key=key)
 
     def put_part(self, name: str, content: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> int:
         """Put JSON and arrays beside the labels, in place of what had that name."""

@@ -116,11 +116,6 @@ class Tagger(MemoryTagger):
     def _replace(self, number: int, batch: list[Answers]) -> None:
         if self._store is None:
             return super()._replace(number, batch)
-        name = self.label_names_[number]
-        self._store.retire(name)
-        try:
-            self._commit(self._grown(self._store.model(), batch))
-        except BaseException:
-            self._store.rollback(label=name)
-            raise
+        self._store.relearn(self.label_names_[number], lambda past: self._grown(past, batch))
+        self.classifier_ = self._store.model()
         return None
