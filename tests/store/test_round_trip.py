@@ -104,6 +104,21 @@ def test_a_restart_makes_no_difference_to_learning(problem, tmp_path):
     assert [r.anchored for r in many.model().reports_] == [r.anchored for r in one.model().reports_]
 
 
+def test_trials_are_run_once_in_the_life_of_a_model(problem, path):
+    """By the store, or by a model that came from it and was appended; fit has run none."""
+    ModelStore.create(path, problem.fitted()).close()
+    with ModelStore.open(path, "a") as store:
+        assert not store.model()._memory._trials
+        store.add_labels(None, problem.Y[:, 6], ["by the store"], annotated=np.arange(50))
+    with ModelStore.open(path, "a") as store:
+        model = store.model()
+        assert set(model._memory._trials) == {50}
+        store.append(model.add_labels(problem.X, problem.Y[:, 7], ["by a model"], annotated=np.arange(100)))
+    stored = ModelStore.open(path).model()._memory._trials
+    assert set(stored) == {50, 100}
+    np.testing.assert_array_equal(stored[100][0].measures, model._memory._trials[100][0].measures)
+
+
 def test_learning_from_the_store_is_learning(problem, path):
     """A label learned through the store is the one that the estimator learns in memory, but for rounding."""
     clf = problem.fitted()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from streamlabel.exceptions import ConflictError, DataError
-from streamlabel.models.snapshot import export_labels, replace_classifiers
+from streamlabel.models.snapshot import LabelStates, export_labels, replace_classifiers
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR
 from streamlabel.store import changes, vacuum
@@ -122,6 +122,12 @@ class ModelStore(StoredModel):
         """What is wrong with a stored model, [] if nothing; with ``repair``, mended where that is possible."""
         return examine(Path(path), repair=repair)
 
+    def model(self, *, learning: bool = True) -> StreamingLabelClassifier:
+        found = super().model(learning=learning)
+        if found._memory is not None:
+            self._budgets = set(found._memory._trials)
+        return found
+
     def add_labels(
         self,
         X: ArrayLike | CSR | None,
@@ -138,7 +144,7 @@ class ModelStore(StoredModel):
         """
         if (done := self._done(key)) is not None:
             return done
-        learner = self._learner or self._load_learner()
+        learner = self._learner or self.model()
         if X is None:
             if learner._memory is None:
                 raise DataError("the rows of fit are not kept in this store; give the rows that were annotated")
@@ -148,9 +154,7 @@ class ModelStore(StoredModel):
         states = export_labels(model, len(self.label_names))
         n_rows = int(X.shape[0] if sparse.issparse(X) else np.shape(X)[0])
         unasked: list[int | None] = [n_rows - report.n_rows for report in states.reports]
-        trials = None if model._memory is None or model._memory._trials.keys() <= self._budgets else model._memory
-        self._show(append_labels(self._writing(), self._snapshot, states, unasked, key, trials))
-        self._budgets |= set() if trials is None else trials._trials.keys()
+        self._append(model, states, unasked, key)
         replace_classifiers(model, self._stored())
         self._learner = model
         return self.revision
@@ -162,7 +166,7 @@ class ModelStore(StoredModel):
         check_grown(model, self._snapshot)
         states = export_labels(model, len(self.label_names))
         unasked = [0 if rows is not None else None for rows in states.positives]
-        self._show(append_labels(self._writing(), self._snapshot, states, unasked, key))
+        self._append(model, states, unasked, key)
         self._learner = None
         return self.revision
 
@@ -239,10 +243,15 @@ class ModelStore(StoredModel):
             found = connection.execute("SELECT revision FROM event WHERE key = ?", (key,)).fetchone()
         return None if found is None else int(found[0])
 
-    def _load_learner(self) -> StreamingLabelClassifier:
-        learner = self.model()
-        self._budgets = set() if learner._memory is None else set(learner._memory._trials)
-        return learner
+    def _append(
+        self, model: StreamingLabelClassifier, states: LabelStates, unasked: Sequence[int | None], key: str | None
+    ) -> None:
+        """With the trials that the model has run since it was read, so that they need not be run again."""
+        memory = model._memory
+        unknown = memory is not None and not memory._trials.keys() <= self._budgets
+        self._show(append_labels(self._writing(), self._snapshot, states, unasked, key, memory if unknown else None))
+        if memory is not None:
+            self._budgets |= memory._trials.keys()
 
     def _change(self, function: Any, *arguments: Any, key: str | None) -> int:
         if (done := self._done(key)) is not None:
