@@ -29,6 +29,7 @@ COMMANDS = {
     "export": LazyCommand("streamlabel.cli.exchange:export_model", "Write a model for another tool."),
     "doctor": LazyCommand("streamlabel.cli.doctor:doctor", "Find damage in a model, and repair it."),
     "vacuum": LazyCommand("streamlabel.cli.doctor:vacuum", "Forget old revisions, and give back their room."),
+    "stats": LazyCommand("streamlabel.cli.stats:stats", "Sums over rows: make, merge and show them, learn from them."),
     "bench": LazyCommand("streamlabel.cli.bench:bench", "How fast it is here: new labels, in CPU time and ratios."),
     "datasets": LazyCommand("streamlabel.cli.datasets:datasets", "List, describe and download the named data sets."),
     "reproduce": LazyCommand("streamlabel.cli.reproduce:reproduce", "Run an experiment; write its records and tables."),

@@ -19,10 +19,12 @@ from streamlabel.exceptions import DataError
 from streamlabel.results import CSR, FloatArray, IntArray
 from streamlabel.stats.factors import dense
 
-__all__ = ["MAX_CROSS", "MAX_FEATURES", "Stats"]
+__all__ = ["MAX_CROSS", "MAX_FEATURES", "Stats", "check_size"]
 
 MAX_FEATURES = 16_384  # X'X takes 2 GiB then
 MAX_CROSS = 1 << 28  # cells of X'B: 2 GiB
+_FULL_SHARE = 0.1  # a product of sparse matrices costs about 70 times a dense one for each multiplication
+_BLOCK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +78,7 @@ class Stats:
         if feature_names is not None and len(feature_names) != n_features:
             raise DataError(f"{len(feature_names)} feature names for {n_features} features; give one a column of X")
         with np.errstate(over="ignore", invalid="ignore"):
-            gram = dense(rows.T @ rows)
+            gram = _gram(rows)
         if not np.isfinite(gram).all():
             raise DataError("X holds numbers whose squares are too large for float64; scale its columns")
         return cls(
@@ -169,6 +171,18 @@ def _checked_rows(X: Any) -> CSR | FloatArray:
         row = int(np.argmin(np.isfinite(rows).all(axis=1)))
         raise DataError(f"X contains NaN or infinity, first in row {row}; remove or impute such rows")
     return rows
+
+
+def _gram(rows: CSR | FloatArray) -> FloatArray:
+    """``X'X``; sparse rows that are nearly full are made dense, block by block."""
+    n_rows, n_features = rows.shape
+    if not sparse.issparse(rows) or rows.nnz <= _FULL_SHARE * n_rows * n_features:
+        return dense(rows.T @ rows)
+    gram = np.zeros((n_features, n_features))
+    for start in range(0, n_rows, _BLOCK_ROWS):
+        block = rows[start : start + _BLOCK_ROWS].toarray()
+        gram += block.T @ block
+    return gram
 
 
 def _counts(gram: Any) -> CSR:
