@@ -40,7 +40,13 @@ FENCE = re.compile(r"^(?P<ticks>`{3,}|:{3,})(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=
 OPTION = re.compile(r"\A:(\w+):[ ]*(.*)\n")
 SHOWN_BY_SPHINX = {"{command-help}", "{eval-rst}", "{literalinclude}", "{note}", "{toctree}"}
 # Blocks that use these words are left out where the package is not installed.
-OPTIONAL = {"parquet": "pyarrow", "onnxruntime": "onnxruntime", "skops": "skops", "mlflow": "mlflow"}
+OPTIONAL = {
+    "parquet": "pyarrow",
+    "onnxruntime": "onnxruntime",
+    "skops": "skops",
+    "mlflow": "mlflow",
+    "service": "uvicorn",
+}
 MISSING = [word for word, package in OPTIONAL.items() if importlib.util.find_spec(package) is None]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

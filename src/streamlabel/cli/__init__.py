@@ -27,6 +27,7 @@ COMMANDS = {
     "retire": LazyCommand("streamlabel.cli.history:retire", "Take labels out."),
     "import": LazyCommand("streamlabel.cli.exchange:import_answers", "Learn from the export of an annotation tool."),
     "export": LazyCommand("streamlabel.cli.exchange:export_model", "Write a model for another tool."),
+    "serve": LazyCommand("streamlabel.cli.serve:serve", "Answer over HTTP: suggest, explain, learn labels."),
     "doctor": LazyCommand("streamlabel.cli.doctor:doctor", "Find damage in a model, and repair it."),
     "vacuum": LazyCommand("streamlabel.cli.doctor:vacuum", "Forget old revisions, and give back their room."),
     "stats": LazyCommand("streamlabel.cli.stats:stats", "Sums over rows: make, merge and show them, learn from them."),

@@ -1,0 +1,58 @@
+"""``streamlabel serve``: a model as a JSON service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from streamlabel.cli._model import actor_option, model_argument, open_tagger, plural
+from streamlabel.cli._output import json_option, write
+
+__all__ = ["serve"]
+
+
+@click.command()
+@model_argument
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="NAME", help="Name or address to listen at.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes one that is free."
+)
+@click.option("--read-only", is_flag=True, help="Answer, and change nothing.")
+@click.option(
+    "--token-file", type=click.Path(path_type=Path), metavar="FILE",
+    help="Only who sends 'Authorization: Bearer' and the token in FILE is answered.",
+)  # fmt: skip
+@actor_option
+@json_option
+def serve(
+    model: Path, host: str, port: int, read_only: bool, token_file: Path | None, actor: str, as_json: bool
+) -> None:
+    """Answer over HTTP, in JSON, from MODEL: suggest, explain, and learn labels.
+
+    A new label is on the disk when it is answered; other requests are answered meanwhile. An address that other
+    machines can reach needs --token-file; nothing is encrypted, so put a proxy with TLS in front. Ctrl-C ends it.
+    """
+    from streamlabel.serve.app import create_app
+    from streamlabel.serve.gate import Gate, is_loopback, names_of, read_token
+    from streamlabel.serve.living import LivingTagger
+    from streamlabel.serve.server import address_of, listen, make_server, run_until_signal, url_of
+
+    token = None if token_file is None else read_token(token_file)
+    address = address_of(host)
+    if token is None and not is_loopback(address):
+        raise click.UsageError(f"other machines can reach {host}; give --token-file, or --host 127.0.0.1")
+    living = LivingTagger(open_tagger(model), actor=actor, read_only=read_only)
+    server = make_server(create_app(living, Gate(names_of(host, address), token)))
+    listener = listen(address, port)
+    view = living.view()
+    data = {
+        "url": url_of(listener),
+        "model": str(model),
+        "revision": view.revision,
+        "n_labels": len(view.labels),
+        "read_only": read_only,
+    }
+    size = f"{plural(len(view.labels), 'label')}, revision {view.revision}"
+    text = f"{data['url']} serves {model}: {size} (Ctrl-C ends it)"
+    run_until_signal(server, listener, lambda: write(data, as_json=as_json, text=lambda: text))

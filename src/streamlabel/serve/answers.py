@@ -1,0 +1,127 @@
+"""The routes: what each of them says. Every answer comes from one view."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from scipy.special import expit
+
+from streamlabel.models.explain import Explanation
+from streamlabel.serve.living import LivingTagger, View
+from streamlabel.serve.refusals import Refusal
+from streamlabel.serve.requests import ExplainRequest, LearnRequest, RollbackRequest, SuggestRequest
+
+__all__ = ["ROUTES", "Reply", "Route"]
+
+AT_ONCE = 128  # texts whose scores for all labels are in memory together; a fixed number keeps their bits
+LONG = 19  # digits: no id has so many
+OF_A_LABEL = ("id", "name", "n_yes", "n_no", "n_unasked", "threshold", "origin", "born", "born_at")
+
+
+@dataclass(frozen=True)
+class Reply:
+    data: dict[str, Any]
+    status: int = 200
+
+
+Answer: TypeAlias = Callable[[LivingTagger, Mapping[str, Any]], Reply]
+
+
+@dataclass(frozen=True)
+class Route:
+    """answer : from the tagger and the fields of the body and the path;  writes : whether it changes the model"""
+
+    method: str
+    path: str
+    answer: Answer
+    writes: bool = False
+
+
+def health(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
+    view = living.view()
+    data = {
+        "ok": not living.problem,
+        "revision": view.revision,
+        "n_labels": len(view.labels),
+        "read_only": living.read_only,
+    }
+    return Reply(data | {"problem": living.problem}, 503) if living.problem else Reply(data)
+
+
+def labels(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
+    view = living.view()
+    found = [{field: _finite(getattr(record, field)) for field in OF_A_LABEL} for record in view.labels.values()]
+    return Reply({"revision": view.revision, "labels": found})
+
+
+def suggest(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    asked, view = SuggestRequest.of(body), living.view()
+    found: list[list[dict[str, Any]]] = []
+    for start in range(0, len(asked.texts), AT_ONCE):
+        best = view.tagger.suggest(asked.texts[start : start + AT_ONCE], asked.k)
+        found += [[_suggestion(view, name, score) for name, score in row] for row in best]
+    return Reply({"revision": view.revision, "results": found})
+
+
+def explain(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    asked, view = ExplainRequest.of(body), living.view()
+    if unicodedata.normalize("NFC", asked.label) not in view.labels:
+        raise Refusal(404, f"no label is called {asked.label!r}; GET /labels lists all")
+    found = view.tagger.explain(asked.text, asked.label, asked.words)
+    return Reply({"revision": view.revision} | _explanation(found))
+
+
+def learn(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    asked = LearnRequest.of(body)
+    report, revision = living.learn(asked.name, asked.yes, asked.no)
+    found = {field.name: _finite(getattr(report, field.name)) for field in dataclasses.fields(report)}
+    found["neighbours"] = [{"label": label, "weight": weight} for label, weight in report.neighbours]
+    if found.get("fires") is not None:
+        found["fires"] = dict(zip(("n_yes", "n_looked_at"), found["fires"], strict=True))
+    return Reply({"revision": revision} | found, 201)
+
+
+def retire(living: LivingTagger, path: Mapping[str, Any]) -> Reply:
+    number = path["id"]
+    if not (number.isascii() and number.isdecimal() and len(number) < LONG):
+        raise Refusal(404, "labels are retired by their id, a number; GET /labels lists all")
+    return Reply({"revision": living.retire(int(number))})
+
+
+def rollback(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    return Reply({"revision": living.rollback(RollbackRequest.of(body).revision)})
+
+
+ROUTES = (
+    Route("GET", "/health", health),
+    Route("GET", "/labels", labels),
+    Route("POST", "/suggest", suggest),
+    Route("POST", "/explain", explain),
+    Route("POST", "/labels", learn, writes=True),
+    Route("DELETE", "/labels/{id}", retire, writes=True),
+    Route("POST", "/rollback", rollback, writes=True),
+)
+
+
+def _suggestion(view: View, name: str, score: float) -> dict[str, Any]:
+    label = view.labels[name]
+    probability = float(expit(label.slope * score + label.shift))
+    return {"label": name, "score": score, "probability": probability, "yes": score > label.threshold}
+
+
+def _explanation(found: Explanation) -> dict[str, Any]:
+    data = {field.name: _finite(getattr(found, field.name)) for field in dataclasses.fields(found)}
+    for side in ("words_for", "words_against"):
+        data[side] = [{"word": word, "part": part} for word, part in getattr(found, side)]
+    data["neighbours"] = [near._asdict() for near in found.neighbours]
+    return data | {"yes": found.score > found.threshold}
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: a threshold that nothing exceeds is null."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

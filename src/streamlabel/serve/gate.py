@@ -1,0 +1,91 @@
+"""Who may ask: requests to a name of this host, and, where there is a token, those that bring it.
+
+A page of another site can make a browser send requests here, by a name that its owner points to this machine (DNS
+rebinding): the Host header then has that name. Nor can it send JSON or DELETE without asking first, which nothing here
+allows. From other machines only a token lets in.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.serve.refusals import Refusal
+
+__all__ = ["Gate", "is_loopback", "names_of", "read_token"]
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LEAST_TOKEN = 20
+MOST_TOKEN = 4096
+HOST = re.compile(r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?::\d{1,5})?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, repr=False)
+class Gate:
+    """names : of the host, lower case; None where it is bound to every address, and only the token counts"""
+
+    names: frozenset[str] | None
+    token: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.names is None and self.token is None:
+            raise ValueError("a gate without names needs a token")
+
+    def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Refusal where the request may not come in."""
+        found: dict[bytes, list[bytes]] = {}
+        for name, value in headers:
+            found.setdefault(name.lower(), []).append(value)
+        if self.names is not None and not self._is_ours(found.get(b"host", [])):
+            known = ", ".join(sorted(self.names))
+            raise Refusal(421, f"the Host header names another host; this service answers to {known}")
+        if self.token is not None and not self._is_known(found):
+            raise Refusal(401, "send the header 'Authorization: Bearer TOKEN'", {"WWW-Authenticate": "Bearer"})
+
+    def _is_ours(self, hosts: list[bytes]) -> bool:
+        match = HOST.fullmatch(hosts[0].decode("latin-1")) if len(hosts) == 1 else None
+        if match is None or self.names is None:
+            return False
+        return (match["six"] or match["name"].removesuffix(".")).lower() in self.names
+
+    def _is_known(self, headers: Mapping[bytes, list[bytes]]) -> bool:
+        given = headers.get(b"authorization", [])
+        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        assert self.token is not None
+        wanted = sha256(self.token.encode()).digest()
+        same = hmac.compare_digest(sha256(token.strip()).digest(), wanted)
+        return same and scheme.lower() == b"bearer"
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach the address."""
+    return ipaddress.ip_address(address).is_loopback
+
+
+def names_of(host: str, address: str) -> frozenset[str] | None:
+    """The names under which a service at ``address``, asked for as ``host``, is asked; None for any."""
+    if ipaddress.ip_address(address).is_unspecified:
+        return None
+    more = LOOPBACK if is_loopback(address) else ()
+    return frozenset(name.lower() for name in (host, address, *more))
+
+
+def read_token(path: Path) -> str:
+    """The token in a file: one line without blanks."""
+    if not path.exists():
+        raise NotFoundError(f"{path}: there is no such file")
+    with path.open("rb") as file:
+        content = file.read(MOST_TOKEN + 1)
+    token = content.strip().decode("ascii", "replace")
+    if len(content) > MOST_TOKEN or not re.fullmatch(r"[!-~]*", token):
+        raise DataError("a token is one line of ASCII characters without blanks", source=path)
+    if len(token) < LEAST_TOKEN:
+        advice = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
+        raise DataError(f"the token has {len(token)} characters, less than {LEAST_TOKEN}; {advice}", source=path)
+    return token

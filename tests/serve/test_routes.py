@@ -1,0 +1,211 @@
+"""Each route against the tagger that it drives, and each refusal: its status, one message, nothing changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamlabel import ModelStore, Tagger
+from streamlabel.serve import answers
+from streamlabel.serve.living import LivingTagger
+from streamlabel.serve.requests import MOST_BYTES, MOST_K, MOST_TEXTS
+from tagged_texts import tagged_texts
+
+DATA = tagged_texts(200, 60)
+YES = [DATA.texts[i] for i in DATA.rows["football"][:5]]
+NO = [DATA.texts[i] for i in range(12) if i not in DATA.rows["football"]]
+JSON = {"content-type": "application/json"}
+
+
+def test_health_counts(client: Any, model: Path) -> None:
+    store = ModelStore.open(model)
+    said = client.get("/health")
+    assert said.status_code == 200
+    assert said.json() == {"ok": True, "revision": 1, "n_labels": len(store.label_names), "read_only": False}
+    assert said.headers["x-content-type-options"] == "nosniff"
+    assert said.headers["cache-control"] == "no-store"
+
+
+def test_labels_are_those_of_the_store(client: Any, model: Path) -> None:
+    found = client.get("/labels").json()["labels"]
+    records = ModelStore.open(model).labels()
+    assert [(one["id"], one["name"], one["n_yes"], one["n_no"], one["born"]) for one in found] == [
+        (record.id, record.name, record.n_yes, record.n_no, record.born) for record in records
+    ]
+
+
+def test_suggestions_are_those_of_the_tagger(client: Any, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores to the bit, probabilities and decisions as the estimator has them; also where texts come in parts."""
+    monkeypatch.setattr(answers, "AT_ONCE", 7)
+    tagger = Tagger.open(model)
+    found = client.post("/suggest", json={"texts": DATA.unseen[:20], "k": 3}).json()["results"]
+    assert [[(one["label"], one["score"]) for one in row] for row in found] == tagger.suggest(DATA.unseen[:20], 3)
+    probability = tagger.classifier_.predict_proba(tagger._features(DATA.unseen[:20]))
+    number = {name: j for j, name in enumerate(tagger.label_names_)}
+    for i, (row, said) in enumerate(zip(found, tagger.predict(DATA.unseen[:20]), strict=True)):
+        assert [one["label"] in said for one in row] == [one["yes"] for one in row]
+        expected = [probability[i, number[one["label"]]] for one in row]
+        np.testing.assert_allclose([one["probability"] for one in row], expected, rtol=1e-12)
+
+
+def test_no_text_is_no_answer_and_five_labels_are_usual(client: Any) -> None:
+    assert client.post("/suggest", json={"texts": []}).json()["results"] == []
+    assert len(client.post("/suggest", json={"texts": [""]}).json()["results"][0]) == 5
+
+
+def test_an_explanation_adds_up(client: Any, model: Path) -> None:
+    label = Tagger.open(model).label_names_[0]
+    why = client.post("/explain", json={"text": DATA.unseen[0], "label": label, "words": 2}).json()
+    parts = sum(one["part"] for one in why["words_for"] + why["words_against"])
+    assert why["score"] == pytest.approx(why["intercept"] + parts + why["others"])
+    assert len(why["words_for"]) <= 2
+    (score,) = [s for name, s in Tagger.open(model).suggest(DATA.unseen[0], 1000) if name == label]
+    assert why["score"] == score
+
+
+def test_a_label_is_learned_retired_and_brought_back(client: Any, model: Path) -> None:
+    before = Tagger.open(model).suggest(DATA.unseen, 1000)
+    said = client.post("/labels", json={"name": "football", "yes": YES, "no": NO})
+    assert said.status_code == 201, said.text
+    report = said.json()
+    assert (report["name"], report["n_yes"], report["n_no"], report["revision"]) == ("football", len(YES), len(NO), 2)
+    reference = Tagger().fit(DATA.texts, DATA.tags)
+    reference.learn("football", YES, NO)
+    asked = {"texts": YES[:1], "k": MOST_K}
+    found = {one["label"]: one["score"] for one in client.post("/suggest", json=asked).json()["results"][0]}
+    assert found == pytest.approx(dict(reference.suggest(YES[0], MOST_K)), abs=1e-5)
+    reopened = Tagger.open(model)
+    assert reopened.store.history()[0].actor == "web"
+    after = [[pair for pair in row if pair[0] != "football"] for row in reopened.suggest(DATA.unseen, 1000)]
+    assert after == before
+    (number,) = [one["id"] for one in client.get("/labels").json()["labels"] if one["name"] == "football"]
+    assert client.delete(f"/labels/{number}").json() == {"revision": 3}
+    assert "football" not in ModelStore.open(model).label_names
+    assert client.get("/health").json()["n_labels"] == len(reopened.label_names_) - 1
+    assert client.post("/rollback", json={"revision": 2}).json() == {"revision": 4}
+    again = {one["label"]: one["score"] for one in client.post("/suggest", json=asked).json()["results"][0]}
+    assert again == found
+
+
+def test_labels_learned_in_two_requests_are_those_of_one_tagger(client: Any, model: Path) -> None:
+    """What the learner keeps between requests does not change what it learns."""
+    for name in ("football", "hospitals"):
+        yes = [DATA.texts[i] for i in DATA.rows[name][:5]]
+        assert client.post("/labels", json={"name": name, "yes": yes}).status_code == 201
+    reference = Tagger().fit(DATA.texts, DATA.tags)
+    for name in ("football", "hospitals"):
+        reference.learn(name, [DATA.texts[i] for i in DATA.rows[name][:5]])
+    one, two = Tagger.open(model).suggest(DATA.unseen, 1000), reference.suggest(DATA.unseen, 1000)
+    for row, expected in zip(one, two, strict=True):
+        assert dict(row) == pytest.approx(dict(expected), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        ("/suggest", {}, 400, "'texts' is missing"),
+        ("/suggest", {"texts": "one"}, 400, "list"),
+        ("/suggest", {"texts": [1]}, 400, r"texts[0] is of type int"),
+        ("/suggest", {"texts": ["x"], "k": 0}, 400, "k must be"),
+        ("/suggest", {"texts": ["x"], "k": True}, 400, "k must be"),
+        ("/suggest", {"texts": ["x"], "k": MOST_K + 1}, 400, f"1 to {MOST_K}"),
+        ("/suggest", {"texts": ["x"], "top": 3}, 400, "'top' is not known"),
+        ("/suggest", {"texts": ["x"] * (MOST_TEXTS + 1)}, 400, "at most 1,000"),
+        ("/suggest", [], 400, "JSON object"),
+        ("/suggest", {"texts": ["\ud800"]}, 400, "surrogate"),
+        ("/explain", {"text": "x", "label": "no such"}, 404, "'no such'"),
+        ("/labels", {"name": "a", "yes": []}, 400, "at least one in yes"),
+        ("/labels", {"name": "a", "yes": ["zzzzz"]}, 400, "nothing can be learned"),
+        ("/labels", {"name": "a", "yes": YES, "no": YES}, 400, "keep one of the two"),
+        ("/labels", {"name": "", "yes": YES}, 400, "1 to 200"),
+        ("/labels", {"name": "a\0b", "yes": YES}, 400, "control character"),
+        ("/labels", {"name": "farming", "yes": YES}, 409, "known already"),
+        ("/rollback", {"revision": 99}, 404, "no revision 99"),
+        ("/rollback", {"revision": "1"}, 400, "whole number"),
+        ("/nothing", {}, 404, "Not Found"),
+        ("/health", {}, 405, "Not Allowed"),
+    ],
+)
+def test_what_is_refused(client: Any, model: Path, path: str, body: Any, status: int, message: str) -> None:
+    said = client.post(path, content=json.dumps(body), headers=JSON)
+    assert said.status_code == status, said.text
+    assert list(said.json()) == ["error"]
+    assert message in said.json()["error"]
+    assert "Traceback" not in said.text
+    assert ModelStore.open(model).revision == 1
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff", b'{"texts": [NaN]}', b"[" * 100_000, b'{"k": ' + b"9" * 5000 + b"}"]
+)
+def test_a_body_that_is_not_json(client: Any, content: bytes) -> None:
+    said = client.post("/suggest", content=content, headers=JSON)
+    assert said.status_code == 400
+    assert "not JSON" in said.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"content-type": "text/plain"},
+        {"content-type": "application/x-www-form-urlencoded"},
+        {},
+        {**JSON, "content-encoding": "gzip"},
+    ],
+)
+def test_a_form_of_another_site_is_not_taken(client: Any, headers: dict[str, str]) -> None:
+    said = client.post("/labels", content=json.dumps({"name": "a", "yes": YES}), headers=headers)
+    assert said.status_code == 415
+    assert client.options("/labels", headers={"origin": "http://evil.example"}).status_code == 405
+
+
+def test_a_body_is_bounded_whether_it_says_its_size_or_not(client: Any) -> None:
+    whole = b'{"texts": ["' + b"x" * MOST_BYTES + b'"]}'
+    for content in (whole, iter([whole[:100], whole[100:]])):
+        said = client.post("/suggest", content=content, headers=JSON)
+        assert said.status_code == 413
+        assert "4 MiB" in said.json()["error"]
+
+
+def test_a_label_without_an_id_here_is_not_retired(client: Any) -> None:
+    assert client.delete("/labels/99999").status_code == 404
+    for number in ("farming", "-1", "9" * 5000, "²", "1/2", ""):
+        said = client.delete(f"/labels/{number}")
+        assert said.status_code == 404
+        assert "error" in said.json()
+
+
+def test_a_read_only_service_changes_nothing(client: Any, living: LivingTagger, model: Path) -> None:
+    living.read_only = True
+    for said in (
+        client.post("/labels", json={"name": "football", "yes": YES}),
+        client.delete("/labels/1"),
+        client.post("/rollback", json={"revision": 1}),
+    ):
+        assert said.status_code == 503
+        assert "read-only" in said.json()["error"]
+    assert client.post("/suggest", json={"texts": ["x"]}).status_code == 200
+    assert client.get("/health").json()["read_only"]
+    assert ModelStore.open(model).revision == 1
+
+
+def test_a_second_writer_is_a_conflict(client: Any, model: Path) -> None:
+    with Tagger.open(model, "a", actor="ann"):
+        said = client.post("/labels", json={"name": "football", "yes": YES})
+    assert said.status_code == 409
+    assert "ann" in said.json()["error"]
+    assert client.post("/labels", json={"name": "football", "yes": YES}).status_code == 201
+
+
+def test_a_fault_of_ours_shows_no_inside(client: Any, living: LivingTagger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(living, "view", fail)
+    said = client.get("/labels")
+    assert said.status_code == 500
+    assert said.json() == {"error": "the service failed; its log says why"}
