@@ -1,14 +1,14 @@
 """Sums (`stats.sums`) in ``.npz`` files: plain arrays, no pickle, every size checked before a byte is inflated.
 
-==================  =======================================================================================
-streamlabel_stats   the number of this format
-n_rows              how many rows were summed
-feature_sums        (d,) float64 = X'1
-feature_gram        (d, d) float64 = X'X
-cross               (d, m) float64 = X'B
-pair_rows, pair_columns, pair_counts   (p,) integers: the non-zero entries of B'B on and above the diagonal
-label_names, feature_names             (m,) and (d,) unicode, left out where there are none
-==================  =======================================================================================
+====================================  ====================================================================
+streamlabel_stats                     the number of this format
+n_rows                                how many rows were summed
+feature_sums                          (d,) float64 = X'1
+feature_gram                          (d, d) float64 = X'X
+cross                                 (d, m) float64 = X'B
+pair_rows, pair_columns, pair_counts  (p,) integers: the non-zero entries of B'B on and above the diagonal
+label_names, feature_names            (m,) and (d,) unicode, left out where there are none
+====================================  ====================================================================
 """
 
 from __future__ import annotations
