@@ -48,6 +48,22 @@ def test_from_a_file_to_a_label_that_was_not_in_it(tmp_path: Path, call: Call, a
     assert ask("history", model)[0]["actor"] == "eve"
 
 
+def test_add_label_says_how_often_it_fires(model: Path, ask: Ask, call: Call, tmp_path: Path) -> None:
+    yes = write_texts(tmp_path / "yes.txt", [DATA.texts[i] for i in DATA.rows["hospitals"][:1]])
+    no = write_texts(
+        tmp_path / "no.txt", [next(t for i, t in enumerate(DATA.texts) if i not in DATA.rows["hospitals"])]
+    )
+    report = ask("add-label", model, "hospitals", "--yes", yes, "--no", no)
+    said = sum("hospitals" in labels for labels in Tagger.open(model).predict(DATA.texts))
+    assert report["fires"] == {"n_yes": said, "n_looked_at": 300}
+    assert said < 30
+    printed = call("add-label", model, "hospitals", "--yes", yes, "--no", no, "--replace").stdout
+    assert f"it fires on {said} of 300 texts of fit ({said / 3:.1f}%)" in printed
+    assert "that is often" not in printed
+    printed = call("add-label", model, "hospitals", "--yes", yes, "--no", no, "--replace", "--weak-no", 0).stdout
+    assert "that is often: give more no answers" in printed
+
+
 def test_a_dry_run_learns_and_stores_nothing(model: Path, ask: Ask, tmp_path: Path) -> None:
     yes = write_texts(tmp_path / "yes.txt", [DATA.texts[i] for i in DATA.rows["hospitals"][:6]])
     dry = ask("add-label", model, "hospitals", "--yes", yes, "--dry-run")

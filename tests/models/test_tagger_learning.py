@@ -56,11 +56,38 @@ def test_positives_alone_do_not_fire_everywhere(tagger: MemoryTagger, n_yes: int
     assert np.mean(quality) > 0.7
 
 
+@pytest.mark.parametrize(("n_yes", "n_no"), [(1, 1), (3, 6), (6, 12)])
+def test_a_few_no_do_not_make_it_fire_everywhere(tagger: MemoryTagger, n_yes: int, n_no: int) -> None:
+    """Taken at their word, one yes and one no fire on every text, and six and twelve on one of six."""
+    for name in NEW:
+        others = [i for i in range(50) if i not in DATA.rows[name]]
+        report = tagger.learn(name, yes=DATA.rows[name][:n_yes], no=others[:n_no])
+        assert (report.n_no, report.n_weak_no) == (n_no, 20 * n_yes - n_no)
+        assert np.mean([name in labels for labels in tagger.predict(DATA.unseen)]) < 0.15
+
+
+def test_many_no_are_taken_at_their_word(tagger: MemoryTagger) -> None:
+    yes = DATA.rows["football"]
+    no = [i for i in range(len(DATA.texts)) if i not in yes]
+    assert tagger.learn("football", yes[:8], no[:99]).n_weak_no == 20 * 8 - 99
+    assert tagger.relearn("football", yes[:8], no[:100]).n_weak_no == 0
+    assert tagger.relearn("football", yes[:2], no[:40]).n_weak_no == 0
+
+
+def test_the_report_says_how_often_it_fires(tagger: MemoryTagger) -> None:
+    for number, name in enumerate(NEW):
+        report = tagger.learn(name, yes=DATA.rows[name][:4], no=[i for i in range(5) if i not in DATA.rows[name]])
+        said = sum(name in labels for labels in tagger.predict(DATA.texts))
+        assert report.fires == (said, len(DATA.texts)), number
+        assert said > 0
+
+
 def test_a_text_of_fit_and_its_number_are_the_same_answer(tagger: MemoryTagger) -> None:
     other = copy.copy(tagger)
     yes, no = DATA.rows["football"], [i for i in range(60) if i not in DATA.rows["football"]]
-    one = tagger.learn("football", yes=yes, no=no)
-    two = other.learn("football", yes=[DATA.texts[i] for i in yes], no=[DATA.texts[i] for i in (*no, no[0])])
+    one = tagger.learn("football", yes=yes, no=no, weak_no=0)
+    texts = [DATA.texts[i] for i in yes], [DATA.texts[i] for i in (*no, no[0])]
+    two = other.learn("football", *texts, weak_no=0)
     assert (one.n_no, one.n_weak_no) == (two.n_no, two.n_weak_no) == (len(no), 0)
     assert tagger.suggest(DATA.unseen, k=ALL) == other.suggest(DATA.unseen, k=ALL)
 
@@ -72,7 +99,7 @@ def test_answers_reach_the_classifier_as_they_were_given(tagger: MemoryTagger) -
     y = np.zeros(len(DATA.texts), dtype=int)
     y[yes] = 1
     reference.add_labels(tagger.vectorizer_.transform(DATA.texts), y, ["football"], annotated=np.array([*yes, *no]))
-    tagger.learn("football", yes=yes, no=no)
+    tagger.learn("football", yes=yes, no=no, weak_no=0)
     X = tagger.vectorizer_.transform(DATA.unseen)
     scores = [dict(row)["football"] for row in tagger.suggest(DATA.unseen, k=ALL)]
     np.testing.assert_array_equal(scores, reference.decision_function(X)[:, -1])
@@ -85,7 +112,7 @@ def test_new_texts_reach_the_classifier_as_they_were_given(tagger: MemoryTagger)
     reference = copy.copy(tagger.classifier_)
     X = tagger.vectorizer_.transform([*yes, *no])
     reference.add_labels(X, [1] * len(yes) + [0] * len(no), ["railways"])
-    tagger.learn("railways", yes=yes, no=no)
+    tagger.learn("railways", yes=yes, no=no, weak_no=0)
     scores = [dict(row)["railways"] for row in tagger.suggest(DATA.texts, k=ALL)]
     expected = reference.decision_function(tagger.vectorizer_.transform(DATA.texts))[:, -1]
     np.testing.assert_allclose(scores, expected, atol=1e-12)

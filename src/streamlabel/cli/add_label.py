@@ -11,12 +11,22 @@ from typing import Any, TypeAlias
 import click
 
 from streamlabel.cli._files import FileOptions, file_options, read_set, read_texts
-from streamlabel.cli._model import actor_option, dry_run_option, has_texts, known_label, model_argument, open_store
+from streamlabel.cli._model import (
+    actor_option,
+    dry_run_option,
+    has_texts,
+    known_label,
+    model_argument,
+    open_store,
+    plural,
+)
 from streamlabel.cli._output import json_option, write
 from streamlabel.data.text_rows import TextRow
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
 from streamlabel.models.learn_report import LearnReport
+from streamlabel.models.snapshot import export_rows
 from streamlabel.models.tagger import MemoryTagger
+from streamlabel.models.weak_answers import count_fires
 from streamlabel.results import Dataset, TextDataset
 from streamlabel.store.tagger_store import Tagger
 
@@ -26,6 +36,7 @@ Sides: TypeAlias = tuple[list[str], list[str]]  # texts for yes, and for no
 YES = {"1", "1.0", "yes", "y", "true", "t", "accept", "x"}
 NO = {"0", "0.0", "no", "n", "false", "f", "reject"}
 UNKNOWN = {"", "none", "null", "nan", "?", "unknown", "ignore"}
+OFTEN = 0.2
 
 
 @click.command("add-label")
@@ -50,8 +61,9 @@ def add_label(
     """Learn the label NAME, and store it; it is on the disk when the command returns.
 
     The other labels stay as they are, to the last bit of every score. Give --yes and --no, or --file: a file with a
-    column of answers (--column), or with tags, NAME among them (a text without it is a no). Where hardly anybody said
-    no, some of fit's texts are taken for no. With --dry-run it is learned and reported, and not stored.
+    column of answers (--column), or with tags, NAME among them (a text without it is a no). With fewer than 20 no for
+    each yes, and fewer than 100, other texts of fit are taken for no, too, and the label is kept from firing much more
+    often than labels do (--weak-no 0: neither). With --dry-run it is learned and reported, and not stored.
     """
     if (file is None) == (yes is None) or (file is not None and no is not None):
         raise click.UsageError("give the answers: --yes FILE and perhaps --no FILE, or --file FILE")
@@ -71,7 +83,7 @@ def add_label(
             raise DataError(problem, source=model)
         data, _ = read_set(file, options, n_features=n_features)
         found = _learn_rows(model, name, data, column or name, actor=actor, dry_run=dry_run)
-    write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found)))
+    write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found, "text" if takes_texts else "row")))
 
 
 def _learn_texts(
@@ -100,11 +112,12 @@ def _learn_rows(
             grown = store.model().add_labels(data.X, answers, [name])
         else:
             store.add_labels(data.X, answers, [name])
-            grown = store.model(learning=False)
+            grown = store.model()
         learned = grown.reports_[-1]
         report = LearnReport(
             name, learned.n_yes, learned.n_rows - learned.n_yes, 0, tuple(grown.neighbours(name)),
             bool(learned.anchored or learned.share), float(grown.thresholds_[-1]), time.perf_counter() - begin,
+            count_fires(grown, len(grown.label_names_) - 1, export_rows(grown)),
         )  # fmt: skip
         return report_data(report, None if dry_run else store.revision)
 
@@ -157,10 +170,11 @@ def report_data(report: LearnReport, revision: int | None) -> dict[str, Any]:
     found = dataclasses.asdict(report)
     found["neighbours"] = [{"label": label, "weight": weight} for label, weight in report.neighbours]
     found["seconds"] = round(report.seconds, 4)
+    found["fires"] = None if report.fires is None else {"n_yes": report.fires[0], "n_looked_at": report.fires[1]}
     return found | {"revision": revision}
 
 
-def report_lines(found: dict[str, Any]) -> list[str]:
+def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
     weak = f" ({found['n_weak_no']} other texts were taken for no)" if found["n_weak_no"] else ""
     stored = "not stored (--dry-run)" if found["revision"] is None else f"on the disk as revision {found['revision']}"
     alike = ", ".join(f"{near['weight']:+.2f} {near['label']}" for near in found["neighbours"])
@@ -169,4 +183,17 @@ def report_lines(found: dict[str, Any]) -> list[str]:
         f"in {found['seconds']:.2f} s; {stored}",
         f"it resembles {alike}" if alike else "it resembles no label that is known",
         f"the past was {'used' if found['used_past'] else 'not used'}; yes is a score above {found['threshold']:.3f}",
+        *_fires(found, unit),
     ]
+
+
+def _fires(found: dict[str, Any], unit: str) -> list[str]:
+    """How often it fires, and what to do where that is very often."""
+    if found["fires"] is None:
+        return []
+    n_yes, n_texts = found["fires"]["n_yes"], found["fires"]["n_looked_at"]
+    line = f"it fires on {n_yes:,} of {plural(n_texts, unit)} of fit ({n_yes / n_texts:.1%})"
+    often = (
+        f"that is often: give more no answers, or raise it with 'streamlabel threshold MODEL {found['name']!r} VALUE'"
+    )
+    return [line, often] if n_yes > OFTEN * n_texts else [line]

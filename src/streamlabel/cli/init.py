@@ -33,7 +33,7 @@ def init(folder: Path, example: bool, texts: int, seed: int, dry_run: bool, as_j
     commands = [
         f"streamlabel fit {folder / 'model'} {paths[0]}",
         f"streamlabel add-label {folder / 'model'} '{label}' --yes {paths[1]} --no {paths[2]}",
-        f"streamlabel suggest {folder / 'model'} 'Bird flu was found on two farms.'",
+        f"streamlabel suggest {folder / 'model'} 'Bird flu was found in flocks of ducks on two farms.'",
     ]
     data = {"files": [str(path) for path in paths], "next": commands, "dry_run": dry_run}
     lines = [f"{'would write' if dry_run else 'wrote'} {', '.join(map(str, paths))}", "next:"]

@@ -24,7 +24,10 @@ SORTS = {"arrival": lambda record: record.id, "name": lambda record: record.name
 @click.option("--revision", type=int, help="Of an older revision.")
 @json_option
 def labels(model: Path, match: str, sort: str, revision: int | None, as_json: bool) -> None:
-    """The labels of MODEL: ids, answers they were learned from, thresholds, where they came from."""
+    """The labels of MODEL: ids, answers they were learned from, thresholds, where they came from.
+
+    Texts that were only taken for no (see add-label) count as no.
+    """
     with open_store(model, revision=revision) as store:
         records, sizes, number = store.labels(), store.sizes(), store.revision
     chosen = sorted((record for record in records if match.casefold() in record.name.casefold()), key=SORTS[sort])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from streamlabel.models.snapshot import export_rows
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.models.text_answers import Answers
+from streamlabel.models.weak_answers import count_fires
 
 __all__ = ["LearnReport", "report_label"]
 
@@ -17,6 +19,7 @@ class LearnReport:
     n_yes, n_no : answers that were given;   n_weak_no : texts of fit that were taken for no though nobody was asked
     neighbours : (label, weight) of the labels it resembles;   used_past : whether its classifier leans on the past
     threshold : the score from which `predict` says yes
+    fires : (on how many of fit's texts it says yes, of how many that were looked at); None where these are not kept
     """
 
     name: str
@@ -27,6 +30,7 @@ class LearnReport:
     used_past: bool
     threshold: float
     seconds: float
+    fires: tuple[int, int] | None = None
 
 
 def report_label(model: StreamingLabelClassifier, answers: Answers, seconds: float) -> LearnReport:
@@ -42,4 +46,5 @@ def report_label(model: StreamingLabelClassifier, answers: Answers, seconds: flo
         bool(learned.anchored or learned.share),
         float(model._decisions.thresholds[number]),
         seconds,
+        count_fires(model, number, export_rows(model)),
     )

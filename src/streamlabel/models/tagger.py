@@ -122,8 +122,8 @@ class MemoryTagger(TextSuggester):
 
         yes, no : texts, or numbers of fit's texts, for which the answer is known
         weak_no : how many of fit's texts that nobody was asked about are taken for no, drawn at random, and the label
-            kept from firing much more often than labels do (`models.weak_answers`). None: none where there are at least
-            as many no as yes, else 20 for each yes.
+            kept from firing much more often than labels do (`models.weak_answers`). None: as many as make 20 no for
+            each yes, none where 100 no are given. 0: the answers are taken at their word.
         """
         return self.learn_many({name: (yes, no)}, weak_no=weak_no)[0]
 
@@ -149,7 +149,7 @@ class MemoryTagger(TextSuggester):
     def relearn(
         self, name: str, yes: Iterable[str | int], no: Iterable[str | int] = (), *, weak_no: int | None = None
     ) -> LearnReport:
-        """Learn a label of `learn` anew, from these answers alone: give those it had, too. It becomes the newest label.
+        """Learn a label of `learn` anew, from these answers alone: give those it had, too.
 
         The others stay as they are. A label of `fit` was answered on every text; fit again to change it.
         """

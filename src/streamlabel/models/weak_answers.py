@@ -1,9 +1,13 @@
-"""A new label with hardly a no: texts that nobody was asked about stand for it, and its threshold is kept in bounds.
+"""A new label with few no: texts that nobody was asked about stand for it, and its threshold is kept in bounds.
 
 A person who names three texts for a new label says nothing about the others, but most of these are a no, for most
 labels are rare. So some of the texts of `fit` are drawn and taken for no: `PER_YES` for each yes, not all of them.
 There are texts among them to which the label applies, and where the yes are few these outweigh them: taking all 1,200
 in place of 20 a yes lowered the AUC of labels learned from three texts from 0.88 to 0.68.
+
+A few answered no do not change that. They are chosen by people, often because they look like a yes, and say little
+about the other texts: labels of 6 yes and 12 such no fired on 42 % of the texts at their word, and on 4 % with weak
+answers, which raised AUC from 0.76 to 0.91. From `ENOUGH` no on, the answers themselves tell how often a score fires.
 
 From so few yes the best threshold cannot be told: chosen by leave-one-out F1 it made labels of one yes fire on 9 texts
 out of 10. The texts of `fit` tell how often a threshold fires, and the labels of `fit` how often labels apply. So the
@@ -25,9 +29,10 @@ from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.models.text_answers import Answers
 from streamlabel.results import IntArray
 
-__all__ = ["add_weak_answers", "bounded_thresholds"]
+__all__ = ["add_weak_answers", "bounded_thresholds", "count_fires"]
 
 PER_YES = 20
+ENOUGH = 100
 MOST = 1000
 CAP = 2.0
 MOST_OFTEN = 0.5
@@ -37,11 +42,11 @@ MOST_LOOKED_AT = 2000
 def add_weak_answers(answers: Answers, n_rows: int, weak_no: int | None, seed: int) -> Answers:
     """The answers with rows of `fit` taken for no: ``weak_no`` of them.
 
-    None: none where there are at least as many no as yes, else as many as make `PER_YES` no for each yes.
+    None: as many as make `PER_YES` no for each yes; none where `ENOUGH` no were given.
     """
     n_yes, n_no = len(answers.yes), len(answers.no)
     if weak_no is None:
-        wanted = 0 if n_no >= n_yes else min(PER_YES * n_yes - n_no, MOST)
+        wanted = 0 if n_no >= ENOUGH else max(0, min(PER_YES * n_yes - n_no, MOST))
     elif isinstance(weak_no, bool) or not isinstance(weak_no, int | np.integer) or weak_no < 0:
         raise DataError(f"weak_no is {weak_no!r}; it must be None or a whole number from 0")
     else:
@@ -64,7 +69,7 @@ def bounded_thresholds(
         if not answers.weak or kept is None:
             continue
         n_rows, number = int(kept.X.shape[0]), model._numbers[answers.name]
-        own = sum(isinstance(key, int) for key in answers.yes) / n_rows
+        own = len(answers.yes) / n_rows
         share = min(CAP * max(kept.labels.nnz / np.prod(kept.labels.shape), own), MOST_OFTEN)
         rows = np.random.default_rng(seed).permutation(_not_asked(answers, n_rows))[:MOST_LOOKED_AT]
         scores = model._classifiers.scores(kept.X[np.sort(rows)], np.array([number]))[:, 0]
@@ -72,6 +77,15 @@ def bounded_thresholds(
         if bound > model._decisions.thresholds[number]:
             found[number] = bound
     return found
+
+
+def count_fires(model: StreamingLabelClassifier, number: int, kept: KeptRows | None) -> tuple[int, int] | None:
+    """On how many texts of `fit` a label fires, and of how many (`MOST_LOOKED_AT` at most, drawn); None: none are kept."""
+    if kept is None:
+        return None
+    rows = np.random.default_rng(model.random_state).permutation(int(kept.X.shape[0]))[:MOST_LOOKED_AT]
+    scores = model._classifiers.scores(kept.X[np.sort(rows)], np.array([number]))[:, 0]
+    return int((scores > model._decisions.thresholds[number]).sum()), len(rows)
 
 
 def _not_asked(answers: Answers, n_rows: int) -> IntArray:
