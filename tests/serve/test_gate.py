@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +129,25 @@ def test_a_socket_is_bound_once() -> None:
         address_of("no such host.invalid")
     with pytest.raises(StreamlabelError, match="cannot listen"):
         listen("192.0.2.7", 0)
+
+
+def test_small_answers_are_sent_at_once() -> None:
+    """asyncio sets TCP_NODELAY on what such a socket accepts."""
+
+    async def accepted() -> int:
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def meet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            option = writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            writer.close()
+            found.set_result(option)
+
+        listener = listen("127.0.0.1", 0)
+        async with await asyncio.start_server(meet, sock=listener):
+            _, writer = await asyncio.open_connection(*listener.getsockname())
+            option = await asyncio.wait_for(found, 10)
+            writer.close()
+            await writer.wait_closed()
+        return option
+
+    assert asyncio.run(accepted()) == 1
