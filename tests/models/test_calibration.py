@@ -107,7 +107,7 @@ def test_too_few_labels_give_no_trial(rng):
     assert run_trial(X[:50], Y[:50, :3], scores[:50, :3], Judged(X[50:], Y[50:, :3], scores[50:, :3]), rng) is None
 
 
-@pytest.mark.parametrize(("gain", "taken"), [(0.05, False), (0.3, True)])
+@pytest.mark.parametrize(("gain", "taken"), [(0.25, False), (0.35, True)])
 def test_a_gain_that_trials_cannot_tell_from_none_is_refused(gain, taken):
     """The same gain in every trial, so that its standard error is zero."""
     measures = np.zeros((len(RECIPES), 5))

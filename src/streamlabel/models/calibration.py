@@ -54,8 +54,8 @@ RECIPES: tuple[tuple[float, float | None, float], ...] = (
 LAMS = tuple(sorted({lam for _, lam, _ in RECIPES if lam is not None}, reverse=True))
 N_HIDDEN, N_SKETCH = 64, 512
 # A recipe is out when any measure falls by more than this many points against own ridge, or when it gains less than
-# that many on average: a smaller gain cannot be told from none by a few trials.
-_MOST_LOST, _LEAST_GAIN = 0.05, 0.1
+# that many on average: the best of many recipes seems to gain a fifth of a point where none helps (EURLEX57K by date).
+_MOST_LOST, _LEAST_GAIN = 0.05, 0.3
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ def run_trial(
 def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: bool = True) -> Recipe:
     """The recipe with the largest mean gain over own ridge, among those that lose on no measure.
 
-    The gain is the mean of P@k (three together), AUC and average precision. It must be at least a tenth of a point and
-    exceed its standard error.
+    The gain is the mean of P@k (three together), AUC and average precision. It must be at least three tenths of a
+    point and exceed its standard error.
     ``anchors`` or ``metrics`` False leaves recipes with them out.
     """
     measures = np.stack([trial.measures for trial in trials])

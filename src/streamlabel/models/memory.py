@@ -200,7 +200,7 @@ class FitMemory:
 
 def _n_trials(budget: int) -> int:
     """Fewer where a trial is dear; its labels have more answers there, so that it also says more."""
-    return 0 if budget < 10 else 6 if budget <= 500 else 3 if budget <= 1000 else 2
+    return 0 if budget < 10 else 6 if budget <= 1000 else 3
 
 
 def _remember(source: Any) -> tuple[weakref.ref[Any] | None, bytes]:
