@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
 
         def written() -> None:
             rows = (Predicted(None, row) for row in predict_rows(opened, exact, k=K))
-            write_predictions(rows, names, io.StringIO(), "jsonl")
+            write_predictions(rows, names, np.zeros(N_LABELS), io.StringIO(), "jsonl")
 
         taken = seconds(
             {

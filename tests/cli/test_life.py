@@ -12,6 +12,7 @@ import pytest
 from click.testing import Result
 
 from streamlabel import ModelStore, StreamingLabelClassifier, Tagger
+from streamlabel.cli.add_label import report_lines
 from tagged_texts import tagged_texts
 
 Call = Callable[..., Result]
@@ -130,6 +131,45 @@ def test_suggest_reads_lines_and_marks_by_threshold(model: Path, ask: Ask, call:
     call("suggest", model, "-", input="\n", code=1)
 
 
+@pytest.mark.parametrize("text", ["", "zzzqqq xxyyzz"])
+def test_a_text_without_a_known_word_is_told(model: Path, call: Call, ask: Ask, text: str) -> None:
+    assert f"no word of {text!r} is known" in call("suggest", model, text).stderr
+    assert call("suggest", model, DATA.texts[0]).stderr == ""
+    (found,) = ask("suggest", model, text)
+    intercepts = Tagger.open(model).classifier_.intercept_
+    assert [one["score"] for one in found["labels"]] == pytest.approx(sorted(intercepts, reverse=True)[:5])
+
+
+def test_suggest_shows_where_yes_begins(model: Path, call: Call, ask: Ask) -> None:
+    (found,) = ask("suggest", model, DATA.texts[0])
+    known = {one["name"]: one["threshold"] for one in ask("labels", model)["labels"]}
+    assert all(one["threshold"] == known[one["label"]] for one in found["labels"])
+    shown = call("suggest", model, DATA.texts[0]).stdout.splitlines()
+    best = found["labels"][0]
+    assert shown[0].split() == ["score", "yes", "above", "label"]
+    assert shown[1].split()[:2] == [f"{best['score']:.3f}", f"{best['threshold']:.3f}"]
+
+
+def test_explain_says_that_a_threshold_is_no_probability(model: Path, call: Call, ask: Ask) -> None:
+    text = DATA.texts[DATA.rows["football"][0]]
+    why = ask("explain", model, text, "football")
+    likely = why["probability"] > 0.5
+    for threshold, said in ((why["score"] - 1, True), (why["score"] + 1, False)):
+        with ModelStore.open(model, "a") as store:
+            store.set_threshold("football", threshold)
+        shown = call("explain", model, text, "football").stdout
+        assert ("not at a probability of 0.5" in shown) == (said != likely)
+
+
+def test_a_label_resembles_and_is_unlike() -> None:
+    near = [{"label": "health", "weight": 0.89}, {"label": "hospitals", "weight": -1.87}]
+    found = {"name": "flu", "n_yes": 1, "n_no": 1, "n_weak_no": 0, "seconds": 0.1, "revision": 2, "used_past": True}
+    found |= {"threshold": 0.5, "fires": None}
+    said = report_lines(found | {"neighbours": near})
+    assert said[1] == "it resembles health (+0.89); it is unlike hospitals (-1.87)"
+    assert report_lines(found | {"neighbours": []})[1] == "it resembles no label that is known"
+
+
 def test_explain_adds_up(model: Path, ask: Ask, call: Call) -> None:
     text = DATA.texts[DATA.rows["football"][0]]
     why = ask("explain", model, text, "football", "--words", 3)
@@ -155,6 +195,9 @@ def test_labels_and_relations(model: Path, ask: Ask, call: Call) -> None:
     relations = ask("relations", model, "football", "-k", 4)
     assert [(one["resembles"], one["weight"]) for one in relations["relations"]] == neighbours
     if neighbours:
+        lines = call("relations", model, "football").stdout.splitlines()
+        word = "resembles" if neighbours[0][1] > 0 else "is unlike"
+        assert any(f"{word}  {neighbours[0][0]} " in line for line in lines)
         back = ask("relations", model, neighbours[0][0])["resembled_by"]
         assert ("football", neighbours[0][1]) in [(one["label"], one["weight"]) for one in back]
 

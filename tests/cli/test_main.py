@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import signal
 import subprocess
@@ -25,6 +26,7 @@ from streamlabel.cli._output import (
     format_table,
     json_option,
     note,
+    plural,
     progress_bar,
     write,
 )
@@ -62,7 +64,7 @@ def group_that_raises(error: BaseException) -> StreamlabelGroup:
         (MemoryError(), 1, "error: out of memory"),
         (click.UsageError("no such option"), 2, "Error: no such option\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
-        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 1, ""),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 0, ""),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
@@ -168,7 +170,7 @@ def test_closed_pipe_ends_quietly() -> None:
     process.stdout.close()
     message = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=30) == 1
+    assert process.wait(timeout=30) == 0
     assert message == b""
 
 
@@ -193,6 +195,24 @@ def test_json_option_and_write() -> None:
 
     assert CliRunner().invoke(show).stdout == "1 label\n"
     assert json.loads(CliRunner().invoke(show, ["--json"]).stdout) == {"label": "Vögel", "n": 1}
+
+
+def test_json_has_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
+    write([{"threshold": math.inf, "score": 0.5}], as_json=True, text=str)
+    assert json.loads(capsys.readouterr().out) == [{"threshold": None, "score": 0.5}]
+
+
+@pytest.mark.parametrize(("number", "said"), [(0, "0 seeds"), (1, "1 seed"), (1200, "1,200 seeds")])
+def test_one_is_not_many(number: int, said: str) -> None:
+    assert plural(number, "seed") == said
+
+
+def test_no_help_speaks_of_1_seeds() -> None:
+    reproduce = COMMANDS["reproduce"].load()
+    assert isinstance(reproduce, click.Group)
+    context = click.Context(reproduce)
+    for name in reproduce.list_commands(context):
+        assert "1 seeds" not in CliRunner().invoke(main, ["reproduce", name, "--help"]).stdout
 
 
 def test_table_aligns_and_trims() -> None:

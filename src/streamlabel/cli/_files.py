@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 
 import click
 
+from streamlabel.cli._output import remark
 from streamlabel.data.load import FORMATS, format_of, load_dataset
 from streamlabel.data.text_columns import TextColumns, guess_columns, replayable
 from streamlabel.data.text_rows import TextRow, read_one_label_rows, read_text_lines, read_text_rows
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.results import Dataset, TextDataset
 
-__all__ = ["FileOptions", "file_options", "read_set", "read_texts"]
+__all__ = ["FileOptions", "file_options", "read_set", "read_texts", "say_guess"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 SECOND_FILE = {"arff": "xml", "npz": "Y_path", "xc": "labels_path"}  # what their readers call it
@@ -106,7 +107,7 @@ def read_set(
 
 
 def read_texts(path: str, options: FileOptions, other: str | None = None) -> Iterator[TextRow]:
-    """Texts one at a time: JSONL or CSV, else one a line (``.txt``, ``--format lines``)."""
+    """Texts one at a time: JSONL or CSV, else one a line (``.txt``, ``--format lines``). A guess is said."""
     _check(path)
     if options.format == "lines" or (options.format is None and path.endswith((".txt", ".txt.gz"))):
         yield from read_text_lines(path)
@@ -121,7 +122,15 @@ def read_texts(path: str, options: FileOptions, other: str | None = None) -> Ite
         if not head.strip():
             raise DataError("holds no rows; is it the right file, and whole?", source=path)
         raise DataError("holds no texts; give JSONL, CSV, or one text a line (--format lines)", source=path)
+    say_guess(path, columns)
     yield from read_text_rows(source, columns, other)
+
+
+def say_guess(path: str, columns: TextColumns | None) -> None:
+    """Which columns were guessed."""
+    if columns is not None and columns.guessed:
+        options = "--text, --labels and --tag-delimiter override" if "tags" in columns.guessed else "--text overrides"
+        remark(f"{'standard input' if path == '-' else path}: guessed {columns.guessed} ({options})")
 
 
 def _told(path: str, head: bytes) -> str:

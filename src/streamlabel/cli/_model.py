@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from streamlabel.cli._output import plural
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.tagger_store import VECTORIZER, Tagger
@@ -85,10 +86,6 @@ def known_label(names: Iterable[str], name: str, path: Path) -> str:
     close = [by_case[match] for match in get_close_matches(wanted.casefold(), by_case, n=3, cutoff=0.6)]
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"'streamlabel labels {path}' lists all"
     raise NotFoundError(f"{path}: no label is called {name!r}; {hint}")
-
-
-def plural(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
 def megabytes(n_bytes: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import json
+import math
 import os
 import sys
 import warnings
@@ -27,7 +28,9 @@ __all__ = [
     "format_table",
     "json_option",
     "note",
+    "plural",
     "progress_bar",
+    "remark",
     "write",
 ]
 
@@ -45,6 +48,8 @@ class ExitCode(IntEnum):
 
 def exit_code(error: BaseException) -> ExitCode:
     """The exit code that stands for this error."""
+    if isinstance(error, BrokenPipeError):
+        return ExitCode.OK
     if isinstance(error, (NotFoundError, FileNotFoundError)):
         return ExitCode.NOT_FOUND
     if isinstance(error, ConflictError):
@@ -104,6 +109,14 @@ class StreamlabelGroup(click.Group):
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _until_pipe_closes():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _until_pipe_closes():
+            return super().invoke(ctx)
+
     def main(
         self,
         args: Sequence[str] | None = None,
@@ -123,6 +136,16 @@ class StreamlabelGroup(click.Group):
             _exit_with(error)
         # With standalone_mode=False click returns the code of ctx.exit(), or what the command returned.
         sys.exit(result if isinstance(result, int) else ExitCode.OK)
+
+
+@contextmanager
+def _until_pipe_closes() -> Iterator[None]:
+    """Who reads the output may have enough of it: that is a quiet end. (Click itself would end with 1.)"""
+    try:
+        yield
+    except BrokenPipeError:
+        _silence_stdout()
+        raise click.exceptions.Exit(ExitCode.OK) from None
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -167,11 +190,20 @@ def json_option(function: _Function) -> _Function:
 
 
 def write(data: Any, *, as_json: bool, text: Callable[[], str]) -> None:
-    """Print the data on stdout: as JSON (strict: no NaN), or as ``text()`` puts it for people."""
+    """Print the data on stdout: as strict JSON (an infinite threshold is null), or as ``text()`` says for people."""
     if as_json:
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(json.dumps(_strict(data), indent=2, ensure_ascii=False, allow_nan=False))
     else:
         click.echo(text())
+
+
+def _strict(data: Any) -> Any:
+    """Without what JSON has no word for."""
+    if isinstance(data, dict):
+        return {key: _strict(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_strict(value) for value in data]
+    return None if isinstance(data, float) and math.isinf(data) else data
 
 
 def format_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
@@ -185,10 +217,19 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right:
     return "\n".join("  ".join(cells).rstrip() for cells in padded)
 
 
+def plural(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
 def note(message: str) -> None:
-    """A remark on stderr, for a person who watches; silent when stderr is not a terminal."""
+    """What goes on, on stderr, for a person who watches; silent when stderr is not a terminal."""
     if sys.stderr.isatty():
-        click.echo(message, err=True)
+        remark(message)
+
+
+def remark(message: str) -> None:
+    """What one should know about the data that goes to stdout, on stderr."""
+    click.echo(message, err=True)
 
 
 @contextmanager

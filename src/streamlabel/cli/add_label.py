@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import click
 
-from streamlabel.cli._files import FileOptions, file_options, read_set, read_texts
+from streamlabel.cli._files import FileOptions, file_options, read_set, read_texts, say_guess
 from streamlabel.cli._model import (
     actor_option,
     dry_run_option,
@@ -134,6 +134,7 @@ def _answers(
     if column is not None:
         return _split(read_texts(file, options, column), file, column)
     data, columns = read_set(file, options)
+    say_guess(file, columns)
     if not isinstance(data, TextDataset):
         raise DataError("holds rows of numbers, and the model takes texts", source=file)
     if name not in data.label_names:
@@ -177,14 +178,22 @@ def report_data(report: LearnReport, revision: int | None) -> dict[str, Any]:
 def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
     weak = f" ({found['n_weak_no']} other texts were taken for no)" if found["n_weak_no"] else ""
     stored = "not stored (--dry-run)" if found["revision"] is None else f"on the disk as revision {found['revision']}"
-    alike = ", ".join(f"{near['weight']:+.2f} {near['label']}" for near in found["neighbours"])
     return [
         f"learned {found['name']!r} from {found['n_yes']} yes and {found['n_no']} no{weak} "
         f"in {found['seconds']:.2f} s; {stored}",
-        f"it resembles {alike}" if alike else "it resembles no label that is known",
+        _likeness(found["neighbours"]),
         f"the past was {'used' if found['used_past'] else 'not used'}; yes is a score above {found['threshold']:.3f}",
         *_fires(found, unit),
     ]
+
+
+def _likeness(neighbours: list[dict[str, Any]]) -> str:
+    like, unlike = (
+        ", ".join(f"{near['label']} ({near['weight']:+.2f})" for near in neighbours if (near["weight"] > 0) is positive)
+        for positive in (True, False)
+    )
+    parts = ["it resembles " + (like or "no label that is known"), *([f"it is unlike {unlike}"] if unlike else [])]
+    return "; ".join(parts)
 
 
 def _fires(found: dict[str, Any], unit: str) -> list[str]:

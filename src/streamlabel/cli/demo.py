@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from streamlabel.cli._output import format_table, json_option, note, progress_bar, write
+from streamlabel.cli._output import format_table, json_option, note, plural, progress_bar, write
 from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.experiments.arrivals import (
@@ -87,7 +87,8 @@ def _as_text(result: DemoResult, out: Path) -> str:
     settings, last = result.settings, result.batches[-1]
     parts = [
         f"{result.n_past} labels known, fitted on {result.n_train} rows in {result.fit_seconds:.1f} s. "
-        f"{last.n_known - result.n_past} more arrive in {len(result.batches)} batches, {settings.budget} answers each.",
+        f"{last.n_known - result.n_past} more arrive in {_batches(len(result.batches))}, "
+        f"{plural(settings.budget, 'answer')} each.",
         _batch_table(result.batches),
         f"P@1/3/5 and average AUC in percent over the new labels so far, on {result.n_test} unseen rows\n"
         "(a row with none of them counts as a miss); 'alone' is the same learner without the past.",
@@ -97,8 +98,13 @@ def _as_text(result: DemoResult, out: Path) -> str:
         f"Report with the curves: {out}",
     ]
     if result.n_skipped:
-        parts.insert(1, f"{result.n_skipped} labels have no yes or no no among the training rows and were left out.")
+        skipped = plural(result.n_skipped, "label")
+        parts.insert(1, f"Left out, for they have no yes or no no among the training rows: {skipped}.")
     return "\n\n".join(parts)
+
+
+def _batches(number: int) -> str:
+    return "1 batch" if number == 1 else f"{number} batches"
 
 
 def _batch_table(batches: tuple[BatchRecord, ...]) -> str:

@@ -10,7 +10,7 @@ import click
 import numpy as np
 from scipy import sparse
 
-from streamlabel.cli._files import FileOptions, file_options, read_set
+from streamlabel.cli._files import FileOptions, file_options, read_set, say_guess
 from streamlabel.cli._model import has_texts, model_argument, open_store, plural
 from streamlabel.cli._output import format_table, json_option, note, write
 from streamlabel.exceptions import DataError
@@ -46,7 +46,8 @@ def evaluate(model: Path, file: str, k: tuple[int, ...], per_label: bool, as_jso
     counted.
     """
     with open_store(model) as store:
-        data, _ = read_set(file, FileOptions.of(arguments), n_features=store.n_features)
+        data, columns = read_set(file, FileOptions.of(arguments), n_features=store.n_features)
+        say_guess(file, columns)
         X = _rows(store, data, file)
         truth, unknown = _truth(store, data)
         note(f"scoring {plural(data.n_rows, 'row')} and {plural(len(store.label_names), 'label')} ...")

@@ -84,5 +84,8 @@ def _text(data: dict[str, Any], wanted: str | None) -> str:
     found = data["relations"] + data.get("resembled_by", [])
     if not found:
         return "no relation" if wanted is None else f"{wanted!r} resembles no label, and none resembles it"
-    rows = [[pair["label"], f"{pair['weight']:+.3f}", pair["resembles"]] for pair in found]
-    return format_table(["label", "weight", "resembles"], rows, right=(1,))
+    rows = [
+        [pair["label"], "resembles" if pair["weight"] > 0 else "is unlike", pair["resembles"], f"{pair['weight']:+.3f}"]
+        for pair in found
+    ]
+    return format_table(["label", "", "label", "weight"], rows, right=(3,))

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,8 +23,9 @@ from streamlabel.data._bytes import replacing
 from streamlabel.data.csv_table import guarded
 from streamlabel.exceptions import DataError
 from streamlabel.models.inputs import canonical_rows
+from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.models.vectorizers import VectorizerState, restore_vectorizer
-from streamlabel.results import TextDataset
+from streamlabel.results import FloatArray, TextDataset
 from streamlabel.store.batch_predict import RowLabels, predict_rows, rows_within
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.tagger_store import VECTORIZER
@@ -58,8 +60,9 @@ def predict(
     """Labels for every text or row of FILE (- for standard input), in the order of the file.
 
     FILE is JSONL or CSV with texts, or one text a line (.txt), for a model of texts; else a set of rows (svmlight, XC
-    text, ...). One line of JSON a row, or with --to csv one line a label. Rows are read, scored and written block by
-    block: memory does not grow with the number of texts or labels.
+    text, ...). One line of JSON a row, or with --to csv one line a label. A score is no probability: it means yes where
+    it exceeds the label's own threshold, which is written beside it. Rows are read, scored and written block by block:
+    memory does not grow with the number of texts or labels.
     """
     if k is not None and thresholds:
         raise click.UsageError("give -k or --thresholds, not both")
@@ -68,21 +71,25 @@ def predict(
     with open_store(model, cache_bytes=limit // 2) as store:
         size = rows_per_block or rows_within(limit // 2, TEXT_BYTES)
         blocks = _of_texts if has_texts(store) else _of_rows
-        rows = blocks(store, file, options, size, None if thresholds else k or 5)
+        classifier = store.model(learning=False)
+        rows = blocks(store, classifier, file, options, size, None if thresholds else k or 5)
         with progress_bar("predicting") as progress, _opened(out) as handle:
-            write_predictions(_counted(rows, progress), store.label_names, handle, form)
+            write_predictions(_counted(rows, progress), store.label_names, classifier.thresholds_, handle, form)
 
 
-def write_predictions(rows: Iterable[Predicted], names: Sequence[str], handle: IO[str], form: str) -> None:
-    """``form``: "jsonl", "csv", or "json" for one document."""
+def write_predictions(
+    rows: Iterable[Predicted], names: Sequence[str], thresholds: FloatArray, handle: IO[str], form: str
+) -> None:
+    """``form``: "jsonl", "csv", or "json" for one document. ``thresholds`` are those of the labels."""
+    bounds = [f"{bound:.6g}" if form == "csv" or math.isfinite(bound) else "null" for bound in thresholds.tolist()]
     if form == "csv":
         writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(["row", "id", "label", "score"])
+        writer.writerow(["row", "id", "label", "score", "threshold"])
         cells = [guarded(name) for name in names]
         for number, (id_, found) in enumerate(rows):
             shown = "" if id_ is None else guarded(id_)
             for label, score in zip(found.labels.tolist(), found.scores.tolist(), strict=True):
-                writer.writerow([number, shown, cells[label], f"{score:.6g}"])
+                writer.writerow([number, shown, cells[label], f"{score:.6g}", bounds[label]])
         return
     before, between, after = ("[\n", ",\n", "\n]\n") if form == "json" else ("", "\n", "\n")
     quoted = [json.dumps(name, ensure_ascii=False) for name in names]
@@ -90,23 +97,29 @@ def write_predictions(rows: Iterable[Predicted], names: Sequence[str], handle: I
     for number, (id_, found) in enumerate(rows):
         labels = ", ".join([quoted[label] for label in found.labels.tolist()])
         scores = ", ".join([f"{score:.6g}" for score in found.scores.tolist()])
+        above = ", ".join([bounds[label] for label in found.labels.tolist()])
         shown = "" if id_ is None else f'"id": {json.dumps(id_, ensure_ascii=False)}, '
-        handle.write(f'{mark}{{"row": {number}, {shown}"labels": [{labels}], "scores": [{scores}]}}')
+        handle.write(
+            f'{mark}{{"row": {number}, {shown}"labels": [{labels}], "scores": [{scores}], "thresholds": [{above}]}}'
+        )
         mark = between
     handle.write(after if mark == between else "[]\n" if form == "json" else "")
 
 
-def _of_texts(store: ModelStore, file: str, options: FileOptions, size: int, k: int | None) -> Iterator[Predicted]:
+def _of_texts(
+    store: ModelStore, classifier: StreamingLabelClassifier, file: str, options: FileOptions, size: int, k: int | None
+) -> Iterator[Predicted]:
     part = store.get_part(VECTORIZER)
     vectorizer = restore_vectorizer(VectorizerState(part.content, part.arrays))
-    classifier = store.model(learning=False)
     rows = read_texts(file, options)
     while block := list(itertools.islice(rows, size)):
         X = canonical_rows(vectorizer.transform([row.text for row in block]))
         yield from map(Predicted, [row.id for row in block], predict_rows(classifier, X, k=k, rows_per_block=size))
 
 
-def _of_rows(store: ModelStore, file: str, options: FileOptions, size: int, k: int | None) -> Iterator[Predicted]:
+def _of_rows(
+    store: ModelStore, classifier: StreamingLabelClassifier, file: str, options: FileOptions, size: int, k: int | None
+) -> Iterator[Predicted]:
     data, _ = read_set(file, options, n_features=store.n_features)
     if isinstance(data, TextDataset):
         raise DataError("holds texts, and the model takes rows of numbers", source=file)
@@ -114,7 +127,7 @@ def _of_rows(store: ModelStore, file: str, options: FileOptions, size: int, k: i
         raise DataError(f"has {data.n_features} features; the model has {store.n_features}", source=file)
     ids = itertools.repeat(None, data.n_rows) if data.row_ids is None else data.row_ids
     X = canonical_rows(data.X.astype(np.float64))
-    yield from map(Predicted, ids, predict_rows(store.model(learning=False), X, k=k, rows_per_block=size))
+    yield from map(Predicted, ids, predict_rows(classifier, X, k=k, rows_per_block=size))
 
 
 def _counted(rows: Iterable[Predicted], progress: Any) -> Iterator[Predicted]:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from joblib import cpu_count
 
-from streamlabel.cli._output import LazyCommand, StreamlabelGroup, json_option, note, progress_bar, write
+from streamlabel.cli._output import LazyCommand, StreamlabelGroup, json_option, note, plural, progress_bar, write
 from streamlabel.experiments.experiment import Experiment, Option, Setting
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
 from streamlabel.experiments.runner import record_file, run_experiment, write_results
@@ -65,7 +65,7 @@ def _command(experiment: Experiment[Any, Any]) -> click.Command:
             ["--quick"],
             is_flag=True,
             help=f"A small grid on {', '.join(experiment.quick_datasets)} (or the embedded texts), "
-            f"{experiment.quick_seeds} seeds.",
+            f"{plural(experiment.quick_seeds, 'seed')}.",
         ),
         click.Option(
             ["--jobs"],

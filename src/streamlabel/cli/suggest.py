@@ -10,7 +10,7 @@ import click
 
 from streamlabel.cli._files import FileOptions, read_texts
 from streamlabel.cli._model import known_label, model_argument, open_tagger
-from streamlabel.cli._output import format_table, json_option, write
+from streamlabel.cli._output import format_table, json_option, remark, write
 from streamlabel.exceptions import DataError
 from streamlabel.models.explain import Explanation
 
@@ -25,7 +25,8 @@ __all__ = ["explain", "suggest"]
 def suggest(model: Path, texts: tuple[str, ...], k: int, as_json: bool) -> None:
     """The best labels for a TEXT, with their scores; - reads texts from standard input, one a line.
 
-    A label is marked yes where its score exceeds its own threshold. For many texts, use predict.
+    A label is marked yes where its score exceeds its own threshold, which stands beside it: a score orders labels, it
+    is no probability. For many texts, use predict.
     """
     tagger = open_tagger(model)
     wanted = _texts(texts)
@@ -33,10 +34,16 @@ def suggest(model: Path, texts: tuple[str, ...], k: int, as_json: bool) -> None:
     data = [
         {
             "text": text,
-            "labels": [{"label": name, "score": score, "yes": score > thresholds[name]} for name, score in found],
+            "labels": [
+                {"label": name, "score": score, "threshold": thresholds[name], "yes": score > thresholds[name]}
+                for name, score in found
+            ],
         }
         for text, found in zip(wanted, tagger.suggest(wanted, k), strict=True)
     ]
+    for text, known in zip(wanted, tagger.knows(wanted), strict=True):
+        if not known:
+            remark(f"no word of {text[:40]!r} is known: its scores are base rates, how frequent the labels are")
     write(data, as_json=as_json, text=lambda: "\n\n".join(_table(one, with_text=len(data) > 1) for one in data))
 
 
@@ -70,8 +77,11 @@ def _texts(given: tuple[str, ...], *, whole: bool = False) -> list[str]:
 
 
 def _table(found: dict[str, Any], *, with_text: bool) -> str:
-    rows = [[f"{one['score']:.3f}", one["label"], "yes" if one["yes"] else ""] for one in found["labels"]]
-    table = format_table(["score", "label", ""], rows, right=(0,))
+    rows = [
+        [f"{one['score']:.3f}", f"{one['threshold']:.3f}", one["label"], "yes" if one["yes"] else ""]
+        for one in found["labels"]
+    ]
+    table = format_table(["score", "yes above", "label", ""], rows, right=(0, 1))
     return f"{found['text']}\n{table}" if with_text else table
 
 
@@ -89,11 +99,16 @@ def _lines(found: Explanation) -> str:
         f"{found.label}: {said}, its score is {found.score:.3f} and yes begins above {found.threshold:.3f} "
         f"(probability {found.probability:.2f})"
     ]
+    if (found.score > found.threshold) != (found.probability > 0.5):
+        lines.append("yes begins where precision and recall are balanced best, not at a probability of 0.5")
     for side, parts in (("for", found.words_for), ("against", found.words_against)):
         if parts:
             lines.append(f"{side:<8} " + ", ".join(f"{word} {part:+.3f}" for word, part in parts))
     lines.append(f"besides  {found.others:+.3f} by other words, {found.intercept:+.3f} for any text")
     if found.neighbours:
-        rows = [[near.label, f"{near.weight:+.2f}", f"{near.score:.3f}"] for near in found.neighbours]
-        lines.append(format_table(["it resembles", "weight", "score here"], rows, right=(1, 2)))
+        rows = [
+            ["resembles" if near.weight > 0 else "is unlike", near.label, f"{near.weight:+.2f}", f"{near.score:.3f}"]
+            for near in found.neighbours
+        ]
+        lines.append(format_table(["it", "", "weight", "score here"], rows, right=(2, 3)))
     return "\n".join([*lines, *([found.note] if found.note else [])])

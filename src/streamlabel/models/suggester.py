@@ -17,6 +17,7 @@ from streamlabel.metrics.topk import check_k, top_k
 from streamlabel.models.explain import Explanation, explain_score
 from streamlabel.models.inputs import canonical_rows
 from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.models.text_answers import filled_rows
 from streamlabel.results import FloatArray
 
 __all__ = ["TextSuggester"]
@@ -66,6 +67,11 @@ class TextSuggester(BaseEstimator):
             for scores in self._scores(texts)
             for row in np.asarray(scores > thresholds)
         ]
+
+    def knows(self, texts: Iterable[str]) -> list[bool]:
+        """For each text whether the vectoriser finds anything in it; without a known word it scores as an empty one."""
+        self._check_fitted()
+        return filled_rows(self._features(check_texts(texts))).tolist()
 
     def explain(self, text: str, label: str, n_words: int = 10) -> Explanation:
         """The words that spoke for and against a label, and what the labels that it resembles say."""

@@ -21,6 +21,7 @@ __all__ = [
     "AskedTexts",
     "TextIndex",
     "check_known_words",
+    "filled_rows",
     "gather_answers",
     "read_answers",
     "read_tags",
@@ -168,9 +169,14 @@ def _digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
 
 
+def filled_rows(X: CSR | FloatArray) -> NDArray[np.bool_]:
+    """(n,): which rows are not zero; the others are texts without a known word."""
+    return np.asarray(np.diff(X.indptr) > 0 if sparse.issparse(X) else np.any(X, axis=1))
+
+
 def check_known_words(X: CSR | FloatArray, labels: CSR, batch: Sequence[Answers]) -> None:
     """A label whose yes texts are all empty to the vectoriser would be the same for every text."""
-    known: NDArray[np.bool_] = np.asarray(np.diff(X.indptr) > 0 if sparse.issparse(X) else np.any(X, axis=1))
+    known = filled_rows(X)
     columns = labels.tocsc()
     for j, answers in enumerate(batch):
         if not known[columns.indices[columns.indptr[j] : columns.indptr[j + 1]]].any():

@@ -80,7 +80,7 @@ def bounded_thresholds(
 
 
 def count_fires(model: StreamingLabelClassifier, number: int, kept: KeptRows | None) -> tuple[int, int] | None:
-    """On how many texts of `fit` a label fires, and of how many (`MOST_LOOKED_AT` at most, drawn); None: none are kept."""
+    """On how many texts of `fit` a label fires, of how many (at most `MOST_LOOKED_AT`, drawn); None: none are kept."""
     if kept is None:
         return None
     rows = np.random.default_rng(model.random_state).permutation(int(kept.X.shape[0]))[:MOST_LOOKED_AT]
