@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -87,8 +86,13 @@ def test_doctor_finds_and_mends(model: Path, call: Call, ask: Ask) -> None:
     assert "--repair" in call("doctor", model, code=1).stdout
     mended = ask("doctor", model, "--repair")
     assert all(finding["repaired"] for finding in mended["findings"])
-    (left,) = json.loads(call("doctor", model, "--json", code=1).stdout)["findings"]
-    assert left["kind"] == "history"  # an older revision had that label
+    after = ask("doctor", model)
+    (left,) = after["findings"]
+    assert (after["healthy"], left["kind"]) == (True, "history")  # an older revision had that label
+    for command in (["doctor", model], ["doctor", model, "--repair"]):
+        said = call(*command).stdout
+        assert f"'streamlabel vacuum {model}' forgets these" in said
+        assert "--repair" not in said
     assert ask("vacuum", model, "--dry-run")["forgotten"] == [1, 2]
     assert ask("vacuum", model)["forgotten"] == [1, 2]
     assert ask("doctor", model)["healthy"]

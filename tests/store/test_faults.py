@@ -89,6 +89,18 @@ def test_a_second_writer_is_told_who_writes(stored):
     ModelStore.open(stored, "a").close()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="permissions are those of POSIX")
+def test_no_file_of_a_model_can_be_executed(stored):
+    before = os.umask(0o022)
+    try:
+        (stored / "writer.lock").unlink(missing_ok=True)
+        ModelStore.open(stored, "a").close()
+    finally:
+        os.umask(before)
+    assert (stored / "writer.lock").stat().st_mode & 0o777 == 0o644
+    assert not any(path.stat().st_mode & 0o111 for path in stored.iterdir())
+
+
 def test_the_journal_follows_the_library():
     assert journal_mode((3, 40, 1)) == "truncate"
     assert journal_mode((3, 51, 2)) == "truncate"

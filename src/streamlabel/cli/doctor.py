@@ -10,7 +10,7 @@ import click
 from streamlabel.cli._model import actor_option, dry_run_option, megabytes, model_argument, open_store, plural
 from streamlabel.cli._output import ExitCode, json_option, write
 from streamlabel.exceptions import NotFoundError, StreamlabelError
-from streamlabel.store.doctor import Finding
+from streamlabel.store.doctor import HISTORY, Finding
 from streamlabel.store.model_store import ModelStore
 
 __all__ = ["doctor", "vacuum"]
@@ -24,14 +24,16 @@ __all__ = ["doctor", "vacuum"]
 def doctor(ctx: click.Context, model: Path, repair: bool, as_json: bool) -> None:
     """Check every row and file of MODEL against its checksum.
 
-    Without --repair nothing is changed. Exit code 1 while something is wrong.
+    Without --repair nothing is changed. Exit code 1 while something is wrong with the newest revision. Damage that only
+    older revisions have is told, too; a repair leaves them as they are, and vacuum forgets them.
     """
     if not model.exists():
         raise NotFoundError(f"{model}: there is no model")
     findings = ModelStore.doctor(model, repair=repair)
-    data = {"healthy": not findings, "findings": [dataclasses.asdict(finding) for finding in findings]}
+    healthy = all(finding.repaired or finding.kind == HISTORY for finding in findings)
+    data = {"healthy": healthy, "findings": [dataclasses.asdict(finding) for finding in findings]}
     write(data, as_json=as_json, text=lambda: _text(model, findings))
-    if not all(finding.repaired for finding in findings):
+    if not healthy:
         ctx.exit(ExitCode.FAILURE)
 
 
@@ -58,8 +60,14 @@ def vacuum(model: Path, keep_from: int | None, actor: str, dry_run: bool, as_jso
 
 def _text(model: Path, findings: list[Finding]) -> str:
     lines = [f"{one.where}: {one.problem}; {one.remedy}" for one in findings]
-    if any(not one.repaired for one in findings):
+    old = [one for one in findings if one.kind == HISTORY]
+    if any(not one.repaired for one in findings if one.kind != HISTORY):
         lines.append(f"{plural(len(findings), 'finding')}; --repair mends what can be mended")
+    elif old:
+        lines.append(
+            f"the newest revision is whole; what is left ({plural(len(old), 'finding')}) is of older ones only: "
+            f"'streamlabel vacuum {model}' forgets these"
+        )
     try:
         with ModelStore.open(model) as store:
             n_labels, sizes = len(store.label_names), store.sizes()

@@ -1,8 +1,9 @@
 """Find what is damaged in a stored model, say what it means, and repair what can be repaired.
 
 Nothing that is whole is lost: a repair ends the versions of labels whose rows are gone (older revisions still show
-them), makes files long enough again, and removes files that no revision uses. A catalogue that SQLite cannot read is
-beyond repair; it has to come from a backup.
+them), makes files long enough again, and removes files that no revision uses. What is left after it concerns older
+revisions only (``kind`` is `HISTORY`); a vacuum forgets these. A catalogue that SQLite cannot read is beyond repair; it
+has to come from a backup.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from streamlabel.store.reader import latest_revision, read_files, read_meta
 from streamlabel.store.segments import Place, Segment, version_checksum
 from streamlabel.store.writer import StoreWriter
 
-__all__ = ["Finding", "examine"]
+__all__ = ["HISTORY", "Finding", "examine"]
 
+HISTORY = "history"
 NUMBERED = re.compile(r"(W|V|P)-\d{6}\.(f32|csr|bin)")
 
 
@@ -120,7 +122,7 @@ def _rows(folder: Path, broken: set[str | int]) -> Iterator[Finding]:
             yield Finding("label", label, where, problem, "repair takes the label out; learn it again")
         elif problem:
             where = f"label {name!r} before revision {retired}, row {slot} of segment {number}"
-            yield Finding("history", label, where, problem, "older revisions cannot use it; vacuum forgets it")
+            yield Finding(HISTORY, label, where, problem, "older revisions cannot use it; vacuum forgets it")
 
 
 def _parts(folder: Path) -> Iterator[Finding]:
@@ -180,7 +182,7 @@ def _mend_labels(writer: StoreWriter, findings: list[Finding]) -> list[Finding]:
         if finding.kind == "orphan":
             (writer.folder / str(finding.subject)).unlink(missing_ok=True)
     sync_directory(writer.folder)
-    return [finding if finding.kind == "history" else _done(finding, "was taken out") for finding in findings]
+    return [finding if finding.kind == HISTORY else _done(finding, "was taken out") for finding in findings]
 
 
 def _take_out(connection: sqlite3.Connection, revision: int, finding: Finding) -> None:

@@ -64,7 +64,7 @@ def check_catalogue_file(folder: Path) -> None:
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
     """A file descriptor of a plain file; links are not followed."""
     try:
-        descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o644)
     except FileNotFoundError as error:
         raise NotFoundError(f"{path}: there is no such file; doctor says what can be saved") from error
     except OSError as error:
