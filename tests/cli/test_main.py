@@ -19,17 +19,8 @@ from click.testing import CliRunner
 
 from streamlabel import __version__
 from streamlabel.cli import COMMANDS, main
-from streamlabel.cli._output import (
-    ExitCode,
-    LazyCommand,
-    StreamlabelGroup,
-    format_table,
-    json_option,
-    note,
-    plural,
-    progress_bar,
-    write,
-)
+from streamlabel.cli._group import ExitCode, LazyCommand, StreamlabelGroup
+from streamlabel.cli._output import format_table, json_option, note, plural, progress_bar, write
 from streamlabel.exceptions import (
     ConflictError,
     DataError,
@@ -151,7 +142,7 @@ def test_python_m_streamlabel() -> None:
 
 LONG = """
 import click
-from streamlabel.cli._output import StreamlabelGroup
+from streamlabel.cli._group import StreamlabelGroup
 group = StreamlabelGroup("streamlabel")
 @group.command()
 def talk():

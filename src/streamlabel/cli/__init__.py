@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from streamlabel._version import __version__
-from streamlabel.cli._output import LazyCommand, StreamlabelGroup
+from streamlabel.cli._group import LazyCommand, StreamlabelGroup
 
 __all__ = ["main"]
 

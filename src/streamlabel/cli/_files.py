@@ -19,6 +19,7 @@ from streamlabel.results import Dataset, TextDataset
 __all__ = ["FileOptions", "file_options", "read_set", "read_texts", "say_guess"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+READABLE = ("arff", "csv", "jsonl", "ndjson", "npz", "parquet", "svm", "tsv")
 SECOND_FILE = {"arff": "xml", "npz": "Y_path", "xc": "labels_path"}  # what their readers call it
 
 
@@ -75,9 +76,13 @@ def read_set(
     if options.format == "lines":
         raise DataError("plain lines have no labels; give JSONL, CSV or a set of rows", source=path)
     if _is_folder(path):
+        _check_folder(Path(path))
         return load_dataset(path, "npz", split=options.split), None
     source, head = replayable(path)
     format = options.format or _told(path, head)
+    if options.format is None and format == "xc" and not head.partition(b"\n")[0].replace(b" ", b"").strip().isdigit():
+        problem = "is plain text without tags; give tagged texts, JSONL or CSV (XC text begins with its numbers of rows"
+        raise DataError(f"{problem}, features and labels)", source=path)
     columns = guess_columns(
         source,
         head,
@@ -98,12 +103,7 @@ def read_set(
     elif format == "parquet":
         given = {"text_column": options.text, "labels_column": options.labels}
         more = {name: column for name, column in given.items() if column is not None}
-    try:
-        return load_dataset(source, format, **more), None
-    except DataError as error:
-        if format in SECOND_FILE and SECOND_FILE[format] in error.problem and not more:
-            raise DataError(f"{error.problem} (here: --labels-file)", source=path, line=error.line) from None
-        raise
+    return load_dataset(source, format, **more), None
 
 
 def read_texts(path: str, options: FileOptions, other: str | None = None) -> Iterator[TextRow]:
@@ -142,6 +142,15 @@ def _told(path: str, head: bytes) -> str:
     except DataError:
         kinds = ", ".join(FORMATS)
         raise DataError(f"its format cannot be told; --format gives it, one of {kinds}, lines", source=path) from None
+
+
+def _check_folder(folder: Path) -> None:
+    """A folder is read only where it has matrices; else a file in it was meant."""
+    if any(folder.glob("X_*.npz")):
+        return
+    files = sorted(path.name for path in folder.iterdir() if path.suffix.lstrip(".") in READABLE)[:5]
+    hint = f"name a file in it, such as {' or '.join(files)}" if files else "name a file"
+    raise DataError(f"is a folder without X_NAME.npz and Y_NAME.npz; {hint}", source=folder)
 
 
 def _is_folder(path: str) -> bool:

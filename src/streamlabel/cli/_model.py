@@ -12,22 +12,25 @@ from typing import Any, TypeVar
 
 import click
 
-from streamlabel.cli._output import plural
+from streamlabel.cli._output import plural, remark
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.tagger_store import VECTORIZER, Tagger
 
 __all__ = [
     "actor_option",
+    "did_you_mean",
     "dry_run_option",
     "has_texts",
     "known_label",
     "megabytes",
     "model_argument",
+    "new_label_name",
     "new_model_path",
     "open_store",
     "open_tagger",
     "plural",
+    "say_twins",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -82,10 +85,38 @@ def known_label(names: Iterable[str], name: str, path: Path) -> str:
     known, wanted = list(names), unicodedata.normalize("NFC", name)
     if wanted in known:
         return wanted
-    by_case = {label.casefold(): label for label in known}
-    close = [by_case[match] for match in get_close_matches(wanted.casefold(), by_case, n=3, cutoff=0.6)]
-    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"'streamlabel labels {path}' lists all"
+    hint = did_you_mean(wanted, known) or f"'streamlabel labels {path}' lists all"
     raise NotFoundError(f"{path}: no label is called {name!r}; {hint}")
+
+
+def did_you_mean(wanted: str, known: Iterable[str]) -> str:
+    """A question with the names that are close; "" where there are none."""
+    by_case = {label.casefold(): label for label in known}
+    close = [by_case[match] for match in get_close_matches(wanted.strip().casefold(), by_case, n=3, cutoff=0.6)]
+    return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def new_label_name(given: str, known: Iterable[str]) -> str:
+    """The name of a new label without outer spaces; said where they were taken off, or a label differs only by case."""
+    whole = unicodedata.normalize("NFC", given)
+    name = whole.strip()
+    if not name:
+        raise click.UsageError("the name of the label is empty; give it one, in quotes where it has spaces")
+    if name != whole:
+        remark(f"the spaces around the name were taken off: {name!r}")
+    for twin in known:
+        if twin != name and twin.casefold() == name.casefold():
+            remark(f"warning: there is a label {twin!r}, which differs from {name!r} only by case")
+    return name
+
+
+def say_twins(names: Iterable[str]) -> None:
+    """Names that differ only by case or outer spaces are hardly ever meant."""
+    first: dict[str, str] = {}
+    for name in names:
+        twin = first.setdefault(name.strip().casefold(), name)
+        if twin != name:
+            remark(f"warning: {twin!r} and {name!r} differ only by case or spaces; they are learned as two labels")
 
 
 def megabytes(n_bytes: int) -> str:

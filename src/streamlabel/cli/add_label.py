@@ -13,10 +13,12 @@ import click
 from streamlabel.cli._files import FileOptions, file_options, read_set, read_texts, say_guess
 from streamlabel.cli._model import (
     actor_option,
+    did_you_mean,
     dry_run_option,
     has_texts,
     known_label,
     model_argument,
+    new_label_name,
     open_store,
     plural,
 )
@@ -70,10 +72,9 @@ def add_label(
     options = FileOptions.of(arguments)
     with open_store(model) as store:
         takes_texts, names, n_features = has_texts(store), store.label_names, store.n_features
+    name = known_label(names, name.strip(), model) if replace else new_label_name(name, names)
     if name in names and not replace:
         raise ConflictError(f"{model}: label {name!r} is known already; --replace learns it anew, from these answers")
-    if replace:
-        known_label(names, name, model)
     if takes_texts:
         answers = _answers(name, yes, no, file, column, options)
         found = _learn_texts(model, name, answers, weak_no, replace=replace, actor=actor, dry_run=dry_run)
@@ -139,7 +140,8 @@ def _answers(
         raise DataError("holds rows of numbers, and the model takes texts", source=file)
     if name not in data.label_names:
         where = "its tags" if columns is None or columns.labels is None else f"the tags in {columns.labels!r}"
-        raise NotFoundError(f"{file}: {name!r} is not among {where}; --column says which column has the answers")
+        hint = did_you_mean(name, data.label_names) or "--column says which column has the answers"
+        raise NotFoundError(f"{file}: {name!r} is not among {where}; {hint}")
     applies = data.Y[:, [data.label_names.index(name)]].toarray()[:, 0] > 0
     sides: Sides = ([], [])
     for text, yes_ in zip(data.texts, applies, strict=True):

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from streamlabel.cli._output import ExitCode, format_table, json_option, note, progress_bar, write
+from streamlabel.cli._group import ExitCode, StreamlabelGroup
+from streamlabel.cli._output import format_table, json_option, note, progress_bar, write
 from streamlabel.data.catalogue import (
     Counts,
     FoundSet,
@@ -35,7 +36,7 @@ _cache_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=StreamlabelGroup)
 def datasets() -> None:
     """List, describe and download the named data sets.
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from streamlabel.cli._group import ExitCode
 from streamlabel.cli._model import actor_option, dry_run_option, megabytes, model_argument, open_store, plural
-from streamlabel.cli._output import ExitCode, json_option, write
+from streamlabel.cli._output import json_option, write
+from streamlabel.cli._words import in_shell_words
 from streamlabel.exceptions import NotFoundError, StreamlabelError
 from streamlabel.store.doctor import HISTORY, Finding
 from streamlabel.store.model_store import ModelStore
@@ -59,7 +61,7 @@ def vacuum(model: Path, keep_from: int | None, actor: str, dry_run: bool, as_jso
 
 
 def _text(model: Path, findings: list[Finding]) -> str:
-    lines = [f"{one.where}: {one.problem}; {one.remedy}" for one in findings]
+    lines = [in_shell_words(f"{one.where}: {one.problem}; {one.remedy}") for one in findings]
     old = [one for one in findings if one.kind == HISTORY]
     if any(not one.repaired for one in findings if one.kind != HISTORY):
         lines.append(f"{plural(len(findings), 'finding')}; --repair mends what can be mended")

@@ -9,6 +9,7 @@ import click
 
 from streamlabel.cli._model import (
     actor_option,
+    did_you_mean,
     dry_run_option,
     has_texts,
     model_argument,
@@ -20,7 +21,7 @@ from streamlabel.cli._output import format_table, json_option, note, write
 from streamlabel.cli.add_label import report_data
 from streamlabel.data.annotations import Annotations, load_annotations
 from streamlabel.data.annotations.door import TOOLS
-from streamlabel.exceptions import ConflictError
+from streamlabel.exceptions import ConflictError, NotFoundError
 from streamlabel.exchange import FORMATS, export
 from streamlabel.exchange.door import format_of_ending
 from streamlabel.store.annotated_tagger import Plan, carry_out, plan_import
@@ -63,6 +64,10 @@ def import_answers(
     unknown, not no. Labels that are known already are left as they are.
     """
     read = load_annotations(list(files), tool, text_field=text, question=question, empty=empty)
+    for name in only:
+        if name not in read.dataset.label_names:
+            hint = did_you_mean(name, read.dataset.label_names) or f"it has {read.dataset.n_labels} others"
+            raise NotFoundError(f"{read.dataset.source}: no label is called {name!r}; {hint}")
     exists = model.exists()
     known: tuple[str, ...] = ()
     if exists:

@@ -9,7 +9,15 @@ from typing import Any
 import click
 
 from streamlabel.cli._files import FileOptions, file_options, read_set
-from streamlabel.cli._model import actor_option, dry_run_option, megabytes, model_argument, new_model_path, plural
+from streamlabel.cli._model import (
+    actor_option,
+    dry_run_option,
+    megabytes,
+    model_argument,
+    new_model_path,
+    plural,
+    say_twins,
+)
 from streamlabel.cli._output import json_option, note, write
 from streamlabel.data.text_columns import TextColumns
 from streamlabel.models.streaming import StreamingLabelClassifier
@@ -54,6 +62,7 @@ def fit(
     """
     new_model_path(model)
     data, columns = read_set(file, FileOptions.of(arguments))
+    say_twins(data.label_names)
     found: dict[str, Any] = {
         "model": str(model),
         "texts": isinstance(data, TextDataset),

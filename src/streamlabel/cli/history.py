@@ -9,7 +9,16 @@ from typing import Any
 
 import click
 
-from streamlabel.cli._model import actor_option, dry_run_option, known_label, model_argument, open_store, plural
+from streamlabel.cli._model import (
+    actor_option,
+    did_you_mean,
+    dry_run_option,
+    known_label,
+    model_argument,
+    new_label_name,
+    open_store,
+    plural,
+)
 from streamlabel.cli._output import format_table, json_option, write
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
 from streamlabel.store.model_store import ModelStore
@@ -28,7 +37,7 @@ SHOWN = 4
 def history(model: Path, label: str | None, most: int | None, as_json: bool) -> None:
     """Every revision of MODEL, newest first; for LABEL, those that changed it (by any name that it had)."""
     with open_store(model) as store:
-        revisions = store.history(label)[:most]
+        revisions = _history_of(store, label)[:most]
     data = [dataclasses.asdict(revision) for revision in revisions]
     rows = [[str(r.number), r.at[:19].replace("T", " "), r.actor, r.action, _detail(r)] for r in revisions]
     header = ["revision", "when", "who", "what", ""]
@@ -86,6 +95,7 @@ def rename(model: Path, name: str, new_name: str, actor: str, dry_run: bool, as_
     """Give the label NAME the name NEW_NAME; its id, scores and history stay."""
     with open_store(model, "r" if dry_run else "a", actor=actor) as store:
         name = known_label(store.label_names, name, model)
+        new_name = new_label_name(new_name, (label for label in store.label_names if label != name))
         if new_name in store.label_names:
             raise ConflictError(f"{model}: there is a label {new_name!r} already; choose another name")
         before = store.revision
@@ -114,9 +124,18 @@ def retire(model: Path, names: tuple[str, ...], actor: str, dry_run: bool, as_js
     _write_changes(changes, number, as_json)
 
 
+def _history_of(store: ModelStore, label: str | None) -> list[Revision]:
+    """The revisions, or those of a label that is or was there."""
+    try:
+        return store.history(label)
+    except NotFoundError as error:
+        hint = did_you_mean(label or "", store.label_names)
+        raise NotFoundError(f"{error}; {hint}" if hint else str(error)) from None
+
+
 def _revision_before(store: ModelStore, label: str) -> int:
     """The revision before a label's last change."""
-    number = store.history(label)[0].number - 1
+    number = _history_of(store, label)[0].number - 1
     if number < min(revision.number for revision in store.history()):
         raise DataError(f"label {label!r} has not changed since the oldest revision; retire takes it out")
     return number
@@ -127,9 +146,7 @@ def _undone(store: ModelStore, revision: int, label: str | None) -> list[LabelCh
     changes = store.diff(store.revision, revision)
     if label is None:
         return changes
-    numbers = {revision.number for revision in store.history(label)}
-    if not numbers:
-        raise NotFoundError(f"{store.path}: no label was ever called {label!r}")
+    _history_of(store, label)
     mine = {change.id for change in changes if label in (change.before, change.after)}
     return [change for change in changes if change.id in mine]
 

@@ -11,7 +11,8 @@ from typing import Any
 import click
 from joblib import cpu_count
 
-from streamlabel.cli._output import LazyCommand, StreamlabelGroup, json_option, note, plural, progress_bar, write
+from streamlabel.cli._group import LazyCommand, StreamlabelGroup
+from streamlabel.cli._output import json_option, note, plural, progress_bar, write
 from streamlabel.experiments.experiment import Experiment, Option, Setting
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
 from streamlabel.experiments.runner import record_file, run_experiment, write_results

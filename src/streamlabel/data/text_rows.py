@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from streamlabel.data.csv_table import csv_rows
@@ -64,7 +65,7 @@ def read_one_label_rows(source: Source, columns: TextColumns) -> TextDataset:
 
 
 def _json_texts(source: Source, columns: TextColumns, other: str | None) -> Iterator[TextRow]:
-    name = source_name(source)
+    name, fields = source_name(source), dict[str, None]()
     with open_source(source) as handle:
         for number, line in enumerate(read_lines(handle, name, MAX_LINE_BYTES), start=1):
             if not line.strip():
@@ -76,9 +77,16 @@ def _json_texts(source: Source, columns: TextColumns, other: str | None) -> Iter
             text = record.get(columns.text) if isinstance(record, dict) else None
             if not isinstance(text, str):
                 raise DataError(f"no text in the field {columns.text!r}", source=name, line=number)
+            fields |= dict.fromkeys(record)
             id_ = record.get("id")
             value = None if other is None else record.get(other)
             yield TextRow(str(id_) if isinstance(id_, str | int) else None, text, number, value)
+    if other is not None and fields and other not in fields:
+        raise DataError(f"no field {other!r}; the fields are {_listing(fields)}", source=name)
+
+
+def _listing(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in itertools.islice(names, 30))
 
 
 def _csv_texts(source: Source, columns: TextColumns, other: str | None) -> Iterator[TextRow]:
@@ -88,7 +96,7 @@ def _csv_texts(source: Source, columns: TextColumns, other: str | None) -> Itera
         header = next(table, (1, []))[1]
         for column in (columns.text, other):
             if column is not None and column not in header:
-                raise DataError(f"no column {column!r}; the columns are {header[:30]}", source=name, line=1)
+                raise DataError(f"no column {column!r}; the columns are {_listing(header)}", source=name, line=1)
         text_at, id_at = header.index(columns.text), header.index("id") if "id" in header else None
         other_at = None if other is None else header.index(other)
         for line, row in table:

@@ -55,7 +55,8 @@ def add_weak_answers(answers: Answers, n_rows: int, weak_no: int | None, seed: i
     if not n_no and not weak.size:
         problem = "no text of fit is left to be taken for no" if wanted else "weak_no is 0"
         raise DataError(
-            f"label {answers.name!r} has positive answers only, and {problem}; give at least one text in no"
+            f"label {answers.name!r} has positive answers only, and {problem}; give at least one text that it does not "
+            "apply to"
         )
     return replace(answers, weak=tuple(weak.tolist()))
 
