@@ -97,6 +97,32 @@ def test_options_reach_the_reader(tmp_path: Path) -> None:
         load_dataset(path, no_such_option=1)
 
 
+@pytest.mark.parametrize("name", ["labels", "tags", "Topics", "keywords"])
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_the_usual_names_of_tags_are_known_in_every_form(form: str, name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"data.{form}"
+    if form == "csv":
+        path.write_text(f"{name},text\na;b,x\n,y\n", encoding="utf-8")
+    elif form == "jsonl":
+        path.write_text(f'{{"text": "x", "{name}": ["a", "b"]}}\n{{"text": "y", "{name}": []}}\n', encoding="utf-8")
+    else:
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        pq.write_table(pa.table({name: [["a", "b"], []], "text": ["x", "y"]}), path)
+    data = load_dataset(path)
+    assert isinstance(data, TextDataset)
+    assert (data.texts, data.label_names, data.Y.toarray().tolist()) == (["x", "y"], ("a", "b"), [[1, 1], [0, 0]])
+
+
+def test_labels_come_before_the_other_names_of_tags(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("text,tags,labels\nx,a,b\n", encoding="utf-8")
+    assert load_dataset(path).label_names == ("b",)
+    assert load_dataset(path, labels_column="tags").label_names == ("a",)
+    path.write_text("text,mood\nx,a\n", encoding="utf-8")
+    with pytest.raises(DataError, match="no column 'labels'; the columns are 'text', 'mood'"):
+        load_dataset(path)
+
+
 def test_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("csv", "jsonl"):
         check(load_dataset(io.BytesIO(CONTENTS[name].encode()), format=name))

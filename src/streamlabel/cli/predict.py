@@ -20,7 +20,7 @@ from streamlabel.cli._files import FileOptions, file_options, read_set, read_tex
 from streamlabel.cli._model import has_texts, model_argument, open_store
 from streamlabel.cli._output import json_option, progress_bar
 from streamlabel.data._bytes import replacing
-from streamlabel.data.csv_table import guarded
+from streamlabel.data.csv_cells import guarded
 from streamlabel.exceptions import DataError
 from streamlabel.models.inputs import canonical_rows
 from streamlabel.models.streaming import StreamingLabelClassifier

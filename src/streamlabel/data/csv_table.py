@@ -3,9 +3,7 @@
 The file is UTF-8 (with or without byte order mark), its first line names the columns, cells are quoted with ``"``
 as spreadsheets do. Blank lines are skipped; columns that nothing asks for are not read.
 
-Spreadsheets take a cell that begins with ``= + - @`` for a formula and run it. `write_csv` therefore puts an
-apostrophe before every cell that begins with one of these, a tab or a line end (after any apostrophes), and
-`read_csv` takes one apostrophe away from exactly such cells, so that what was written comes back.
+What a spreadsheet would run as a formula is guarded (`csv_cells`).
 """
 
 from __future__ import annotations
@@ -13,14 +11,14 @@ from __future__ import annotations
 import codecs
 import csv
 import os
-import re
 from collections.abc import Iterator, Sequence
-from typing import IO
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streamlabel.data._bytes import replacing
+from streamlabel.data._usual_names import labels_column_of
+from streamlabel.data.csv_cells import csv_rows, guarded
 from streamlabel.data.records import (
     MAX_LINE_BYTES,
     LabelLists,
@@ -30,25 +28,20 @@ from streamlabel.data.records import (
     is_encodable,
     open_source,
     parse_date,
-    read_lines,
     rows_of_names,
     source_name,
 )
 from streamlabel.exceptions import DataError
 from streamlabel.results import TextDataset
 
-__all__ = ["csv_rows", "guarded", "read_csv", "write_csv"]
-
-# What begins a formula, the full-width forms too, which spreadsheets take as well.
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-_GUARDED = re.compile(r"'" + _FORMULA.pattern)
+__all__ = ["read_csv", "write_csv"]
 
 
 def read_csv(
     path: Source,
     *,
     text_column: str = "text",
-    labels_column: str = "labels",
+    labels_column: str | None = None,
     delimiter_of_tags: str = ";",
     label_columns: Sequence[str] | None = None,
     id_column: str | None = None,
@@ -66,7 +59,8 @@ def read_csv(
     path : a path, "-" for standard input, or an open binary file
     text_column : the column with the texts
     labels_column : the column with the tags, ``delimiter_of_tags`` between them; spaces around a tag are not part of
-        it, an empty cell means no label, an empty tag (``a;;b``) is an error
+        it, an empty cell means no label, an empty tag (``a;;b``) is an error. None: ``labels``, else ``label``,
+        ``tags`` or another usual name
     label_columns : instead of a tag column: columns that hold 0 or 1, one a label, which give the label names
     id_column, date_column : columns with row ids and ISO dates (an empty date is NaT). None: the columns ``id`` and
         ``date`` where the file has them; "": neither is read
@@ -84,42 +78,66 @@ def read_csv(
     source = source_name(path)
     delimiter = delimiter or ("\t" if source.lower().endswith((".tsv", ".tab")) else ",")
     _check_delimiters(delimiter, delimiter_of_tags)
-    texts: list[str] = []
-    ids: list[str] = []
-    dates: list[np.datetime64] = []
-    labels = LabelLists()
-    lines: list[int] = []
     with open_source(path) as handle:
         table = csv_rows(handle, source, delimiter, formula_guard, max_line_bytes)
         header = next(table, (1, []))[1]
-        tags = _TagColumn(labels_column, delimiter_of_tags) if label_columns is None else _ZeroOneColumns(label_columns)
+        if label_columns is None:
+            wanted = labels_column or labels_column_of(name for name in header if name != text_column) or "labels"
+            tags: _Tags = _TagColumn(wanted, delimiter_of_tags)
+        else:
+            tags = _ZeroOneColumns(label_columns)
         text_at, *tags_at = _positions([text_column, *tags.columns], header, source, delimiter)
         id_at = _optional_position(id_column, "id", header, source, delimiter)
         date_at = _optional_position(date_column, "date", header, source, delimiter)
+        rows = _Rows(source, len(header), text_at, tags, tags_at, id_at, date_at)
         for line, row in table:
-            try:
-                if len(row) != len(header):
-                    raise ValueError(f"{len(row)} cells where the header has {len(header)}; is a quote missing?")
-                labels.add(tags.labels_of([row[at] for at in tags_at]))
-                texts.append(row[text_at])
-                if id_at is not None:
-                    ids.append(row[id_at])
-                if date_at is not None:
-                    dates.append(parse_date(row[date_at]))
-            except ValueError as error:
-                raise DataError(str(error), source=source, line=line) from None
-            lines.append(line)
-    check_rows(len(lines), source)
-    Y, names = labels.matrix(
-        source=source,
-        row_error=lambda problem, row: DataError(problem, source=source, line=lines[row]),
-        label_names=label_names,
-        first_names=label_columns or (),
-        repeated_labels=repeated_labels,
-    )
-    row_ids = None if id_at is None else tuple(ids)
-    row_dates: NDArray[np.datetime64] | None = None if date_at is None else np.array(dates, dtype="datetime64[D]")
-    return TextDataset(texts=texts, Y=Y, label_names=names, row_ids=row_ids, row_dates=row_dates, source=source)
+            rows.add(line, row)
+    return rows.dataset(label_names=label_names, first_names=label_columns or (), repeated_labels=repeated_labels)
+
+
+class _Rows:
+    """The rows read so far, column by column."""
+
+    def __init__(
+        self, source: str, width: int, text_at: int, tags: _Tags, tags_at: list[int], id_at: int | None,
+        date_at: int | None,
+    ) -> None:  # fmt: skip
+        self._source, self._width, self._tags = source, width, tags
+        self._text_at, self._tags_at, self._id_at, self._date_at = text_at, tags_at, id_at, date_at
+        self._texts: list[str] = []
+        self._ids: list[str] = []
+        self._dates: list[np.datetime64] = []
+        self._labels = LabelLists()
+        self._lines: list[int] = []
+
+    def add(self, line: int, row: list[str]) -> None:
+        try:
+            if len(row) != self._width:
+                raise ValueError(f"{len(row)} cells where the header has {self._width}; is a quote missing?")
+            self._labels.add(self._tags.labels_of([row[at] for at in self._tags_at]))
+            self._texts.append(row[self._text_at])
+            if self._id_at is not None:
+                self._ids.append(row[self._id_at])
+            if self._date_at is not None:
+                self._dates.append(parse_date(row[self._date_at]))
+        except ValueError as error:
+            raise DataError(str(error), source=self._source, line=line) from None
+        self._lines.append(line)
+
+    def dataset(self, **options: Any) -> TextDataset:
+        check_rows(len(self._lines), self._source)
+        Y, names = self._labels.matrix(source=self._source, row_error=self._error, **options)
+        return TextDataset(
+            texts=self._texts,
+            Y=Y,
+            label_names=names,
+            row_ids=None if self._id_at is None else tuple(self._ids),
+            row_dates=None if self._date_at is None else np.array(self._dates, dtype="datetime64[D]"),
+            source=self._source,
+        )
+
+    def _error(self, problem: str, row: int) -> DataError:
+        return DataError(problem, source=self._source, line=self._lines[row])
 
 
 class _TagColumn:
@@ -150,6 +168,9 @@ class _ZeroOneColumns:
         return [column for column, cell in zip(self.columns, cells, strict=True) if cell == "1"]
 
 
+_Tags: TypeAlias = _TagColumn | _ZeroOneColumns
+
+
 def _check_delimiters(delimiter: str, delimiter_of_tags: str) -> None:
     if len(delimiter) != 1 or delimiter in '\r\n"\0' or not delimiter.isascii():
         raise DataError(f"delimiter is {delimiter!r}; use one character such as ',' or a tab")
@@ -173,55 +194,6 @@ def _optional_position(column: str | None, usual: str, header: list[str], source
     if column == "" or (column is None and usual not in header):
         return None
     return _positions([column or usual], header, source, delimiter)[0]
-
-
-def csv_rows(
-    handle: IO[bytes], source: str, delimiter: str, formula_guard: bool, max_line_bytes: int
-) -> Iterator[tuple[int, list[str]]]:
-    """The rows as (line on which the row begins, cells)."""
-    csv.field_size_limit(max(csv.field_size_limit(), min(max_line_bytes, 2**31 - 1)))  # process-wide: only ever raised
-    lines = _LinesOfRow(handle, source, max_line_bytes)
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        begin = lines.begin_row()
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            problem = f"a quote or a line end is out of place ({error}); close every quote and double those inside"
-            raise DataError(problem, source=source, line=begin) from None
-        if row:
-            yield begin, [cell[1:] if _GUARDED.match(cell) else cell for cell in row] if formula_guard else row
-
-
-class _LinesOfRow:
-    """The lines of the file for the csv reader, with a limit on those that one row may take."""
-
-    def __init__(self, handle: IO[bytes], source: str, max_line_bytes: int) -> None:
-        self._lines = read_lines(handle, source, max_line_bytes)
-        self._source = source
-        self._limit = max_line_bytes
-        self._line_number = 0
-        self._begin = 1
-        self._length = 0
-
-    def begin_row(self) -> int:
-        """Called before each row; the number of its first line."""
-        self._begin, self._length = self._line_number + 1, 0
-        return self._begin
-
-    def __iter__(self) -> _LinesOfRow:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._lines)
-        self._line_number += 1
-        self._length += len(line)
-        if self._length > self._limit:
-            problem = f"the row is longer than {self._limit} characters; close its quote, or raise max_line_bytes"
-            raise DataError(problem, source=self._source, line=self._begin)
-        return line
 
 
 def write_csv(
@@ -259,11 +231,6 @@ def write_csv(
             if any("\0" in cell or not is_encodable(cell) for cell in cells):
                 raise DataError(f"row {row} holds a NUL or half a surrogate pair, which CSV cannot hold", source=path)
             writer.writerow([guarded(cell) for cell in cells])
-
-
-def guarded(cell: str) -> str:
-    """A cell that no spreadsheet runs as a formula."""
-    return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 def _check_tags(label_names: Sequence[str], delimiter_of_tags: str) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.data._bytes import replacing
+from streamlabel.data._usual_names import labels_column_of
 from streamlabel.data.records import (
     MAX_DENSE_CELLS,
     MAX_LINE_BYTES,
@@ -43,7 +44,7 @@ def read_jsonl(
     *,
     text_field: str | None = "text",
     features_field: str | None = "features",
-    labels_field: str = "labels",
+    labels_field: str | None = None,
     id_field: str = "id",
     date_field: str = "date",
     label_names: Sequence[str] | None = None,
@@ -58,8 +59,10 @@ def read_jsonl(
     ----------
     path : a path, "-" for standard input, or an open binary file
     text_field, features_field : names of the two fields; None to leave that one unread where rows have both
-    labels_field, id_field, date_field : names of the other fields. All rows have an id, or none has; a row without
-        a date, among rows that have one, gets NaT
+    labels_field : the field with the labels; None: ``labels``, else ``label``, ``tags`` or another usual name that the
+        first row has
+    id_field, date_field : names of the other fields. All rows have an id, or none has; a row without a date, among
+        rows that have one, gets NaT
     label_names : columns of Y, in this order; other labels are an error. None: order of first appearance
     feature_names : columns of X, likewise (for features given by name)
     repeated_labels : "error", or "merge" to count a label that stands twice in one row once
@@ -94,7 +97,7 @@ class _Fields(NamedTuple):
 
     text: str | None
     features: str | None
-    labels: str
+    labels: str | None
     id: str
     date: str
 
@@ -154,6 +157,9 @@ class _Rows:
         return f"no field {wanted}; the fields are {_listing(record)}"
 
     def _labels_of(self, record: dict[str, Any]) -> list[str]:
+        if self.fields.labels is None:
+            others = (name for name in record if name != self.fields.text)
+            self.fields = self.fields._replace(labels=labels_column_of(others) or "labels")
         if self.fields.labels not in record:
             raise ValueError(f"no field {self.fields.labels!r}; the fields are {_listing(record)} ([] means no label)")
         labels = record[self.fields.labels]

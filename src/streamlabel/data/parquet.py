@@ -17,6 +17,7 @@ from scipy import sparse
 
 from streamlabel.data._bytes import replacing
 from streamlabel.data._limits import available_memory
+from streamlabel.data._usual_names import labels_column_of
 from streamlabel.data.records import (
     MAX_DENSE_CELLS,
     check_file,
@@ -48,7 +49,7 @@ def read_parquet(
     *,
     text_column: str | None = None,
     features_column: str | None = None,
-    labels_column: str = "labels",
+    labels_column: str | None = None,
     id_column: str | None = None,
     date_column: str | None = None,
     label_names: Sequence[str] | None = None,
@@ -61,7 +62,8 @@ def read_parquet(
     ----------
     text_column, features_column : the column with the texts, or the one with the features (lists of numbers, all of
         one length). Neither given: ``text`` or ``features``, whichever the file has
-    labels_column : a list column of strings; an empty list means no label, null is an error
+    labels_column : a list column of strings; an empty list means no label, null is an error. None: ``labels``, else
+        ``label``, ``tags`` or another usual name
     id_column, date_column : columns with row ids (strings or integers) and dates (dates, timestamps or ISO strings;
         null is NaT). None: the columns ``id`` and ``date`` where the file has them
     label_names : columns of Y, in this order; other labels are an error. None: the order kept in the file's
@@ -76,6 +78,7 @@ def read_parquet(
     """
     file = _File(path)
     content, has_text = _content_column(file, text_column, features_column)
+    labels_column = labels_column or labels_column_of(name for name in file.names if name != content) or "labels"
     ids = file.optional_column(id_column, "id")
     dates = file.optional_column(date_column, "date")
     table = file.read([name for name in (content, labels_column, ids, dates) if name is not None], max_bytes)

@@ -12,16 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from streamlabel.data._usual_names import LABEL_NAMES, TEXT_NAMES, labels_column_of
 from streamlabel.data.load import format_of
 from streamlabel.data.records import Source, open_source, parse_json, source_name
 from streamlabel.exceptions import DataError
 
 __all__ = ["TextColumns", "guess_columns", "replayable"]
 
-TEXT_NAMES = ("text", "texts", "document", "content", "body", "sentence", "abstract", "description", "comment",
-              "message", "question", "title", "headline")  # fmt: skip
-LABEL_NAMES = ("labels", "label", "tags", "tag", "categories", "category", "topics", "topic", "keywords", "subjects",
-               "classes", "class")  # fmt: skip
 OTHER_NAMES = ("id", "date")
 ROWS_LOOKED_AT = 50
 HEAD = 1 << 18
@@ -162,10 +159,8 @@ def _label_columns(
 ) -> tuple[str | None, tuple[str, ...]]:
     """The column with the tags, or several of 0 and 1."""
     columns = [column for column in rows[0] if isinstance(column, str) and column != text]
-    for usual in LABEL_NAMES:
-        for column in columns:
-            if column.lower() == usual:
-                return column, ()
+    if (usual := labels_column_of(columns)) is not None:
+        return usual, ()
     if format == "jsonl":
         lists = [column for column in columns if isinstance(rows[0][column], list)]
         if len(lists) == 1:

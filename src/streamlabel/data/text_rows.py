@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from streamlabel.data.csv_table import csv_rows
+from streamlabel.data.csv_cells import csv_rows
 from streamlabel.data.records import (
     MAX_LINE_BYTES,
     LabelLists,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from streamlabel.data._bytes import replacing
-from streamlabel.data.csv_table import guarded
+from streamlabel.data.csv_cells import guarded
 from streamlabel.exchange.linear import LinearModel, linear_model
 
 __all__ = ["export_csv", "label_figures"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from streamlabel.data._limits import check_memory
-from streamlabel.data.csv_table import csv_rows
+from streamlabel.data.csv_cells import csv_rows
 from streamlabel.data.records import (
     MEMORY_CHECK_BYTES,
     Source,
