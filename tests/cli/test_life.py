@@ -253,6 +253,7 @@ def test_every_command_says_so_when_there_is_no_model(tmp_path: Path, call: Call
         ["add-label", path, "x", "--yes", "y.txt"], ["suggest", path, "x"], ["explain", path, "x"],
         ["predict", path, "x"], ["evaluate", path, "x"], ["labels", path], ["relations", path], ["history", path],
         ["diff", path, 1], ["rollback", path, 1], ["rename", path, "a", "b"], ["retire", path, "a"],
+        ["merge", path, "a", "b"], ["threshold", path, "a"],
         ["export", path, "x.csv"], ["doctor", path], ["vacuum", path],
     ):  # fmt: skip
         result = call(*arguments, code=3)

@@ -25,6 +25,8 @@ COMMANDS = {
     "rollback": LazyCommand("streamlabel.cli.history:rollback", "Go back to a revision, or undo one label."),
     "rename": LazyCommand("streamlabel.cli.history:rename", "Give a label another name."),
     "retire": LazyCommand("streamlabel.cli.history:retire", "Take labels out."),
+    "merge": LazyCommand("streamlabel.cli.adjust:merge", "One label in place of several."),
+    "threshold": LazyCommand("streamlabel.cli.adjust:threshold", "Show or set where a label says yes."),
     "import": LazyCommand("streamlabel.cli.exchange:import_answers", "Learn from the export of an annotation tool."),
     "export": LazyCommand("streamlabel.cli.exchange:export_model", "Write a model for another tool."),
     "serve": LazyCommand("streamlabel.cli.serve:serve", "Answer over HTTP: suggest, explain, learn labels."),

@@ -32,7 +32,7 @@ from streamlabel.models.weak_answers import count_fires
 from streamlabel.results import Dataset, TextDataset
 from streamlabel.store.tagger_store import Tagger
 
-__all__ = ["add_label", "report_data", "report_lines"]
+__all__ = ["add_label", "fires_data", "fires_lines", "report_data", "report_lines"]
 
 Sides: TypeAlias = tuple[list[str], list[str]]  # texts for yes, and for no
 YES = {"1", "1.0", "yes", "y", "true", "t", "accept", "x"}
@@ -173,7 +173,7 @@ def report_data(report: LearnReport, revision: int | None) -> dict[str, Any]:
     found = dataclasses.asdict(report)
     found["neighbours"] = [{"label": label, "weight": weight} for label, weight in report.neighbours]
     found["seconds"] = round(report.seconds, 4)
-    found["fires"] = None if report.fires is None else {"n_yes": report.fires[0], "n_looked_at": report.fires[1]}
+    found["fires"] = fires_data(report.fires)
     return found | {"revision": revision}
 
 
@@ -185,7 +185,7 @@ def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
         f"in {found['seconds']:.2f} s; {stored}",
         _likeness(found["neighbours"]),
         f"the past was {'used' if found['used_past'] else 'not used'}; yes is a score above {found['threshold']:.3f}",
-        *_fires(found, unit),
+        *fires_lines(found["fires"], unit),
     ]
 
 
@@ -198,13 +198,15 @@ def _likeness(neighbours: list[dict[str, Any]]) -> str:
     return "; ".join(parts)
 
 
-def _fires(found: dict[str, Any], unit: str) -> list[str]:
-    """How often it fires, and what to do where that is very often."""
-    if found["fires"] is None:
+def fires_data(fires: tuple[int, int] | None) -> dict[str, int] | None:
+    return None if fires is None else {"n_yes": fires[0], "n_looked_at": fires[1]}
+
+
+def fires_lines(fires: dict[str, int] | None, unit: str) -> list[str]:
+    """How often a label fires, and what to do where that is very often."""
+    if fires is None:
         return []
-    n_yes, n_texts = found["fires"]["n_yes"], found["fires"]["n_looked_at"]
+    n_yes, n_texts = fires["n_yes"], fires["n_looked_at"]
     line = f"it fires on {n_yes:,} of {plural(n_texts, unit)} of fit ({n_yes / n_texts:.1%})"
-    often = (
-        f"that is often: give more no answers, or raise it with 'streamlabel threshold MODEL {found['name']!r} VALUE'"
-    )
+    often = "that is often: give more no answers, or raise the threshold with 'streamlabel threshold'"
     return [line, often] if n_yes > OFTEN * n_texts else [line]
