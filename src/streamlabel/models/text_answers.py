@@ -97,7 +97,7 @@ def read_answers(name: str, yes: Iterable[Any], no: Iterable[Any], index: TextIn
             raise DataError(f"{where} is a single {type(items).__name__}; give a list")
         sides[side] = dict.fromkeys(index.key(item, where) for item in items)
     if not sides["yes"]:
-        raise DataError(f"label {name!r} has no text that it applies to; give at least one")
+        raise DataError(f"label {name!r} has no text that it applies to; give at least one in yes")
     for key in sides["yes"]:
         if key in sides["no"]:
             text = f"text {key} of fit" if isinstance(key, int) else repr(key[:60])
