@@ -86,5 +86,7 @@ def test_mistakes_of_merge(model: Path, call: Call) -> None:
     assert "rename" in call("merge", model, "football", "zzz", code=3).stderr
     assert "takes two labels" in call("merge", model, "football", "football", code=3).stderr
     call("merge", model, "nobody", names[0], code=3)
+    for more in ([], ["--dry-run"]):
+        assert "characters" in call("merge", model, "football", "tennis", "x" * 300, *more, code=1).stderr
     call("merge", model, names[0], code=2)
     assert ModelStore.open(model).label_names == names

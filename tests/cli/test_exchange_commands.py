@@ -60,6 +60,23 @@ def test_a_model_learns_what_it_does_not_know(model: Path, tmp_path: Path, ask: 
     assert np.array_equal(scores[:, : before.shape[1]], before)
 
 
+def test_people_who_said_no_are_taken_at_their_word(model: Path, tmp_path: Path, call: Call, ask: Ask) -> None:
+    """Texts that nobody was asked about stand for no only where there are fewer no than yes, and that is said."""
+    rows = []
+    for name, n_yes, n_no in (("plenty", 8, 60), ("few", 8, 3)):
+        for i in range(n_yes + n_no):
+            answer = "accept" if i < n_yes else "reject"
+            rows.append({"text": DATA.texts[i], "label": name, "answer": answer, "_input_hash": i})
+    path = tmp_path / "binary.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = call("import", model, path).stdout
+    records = {record.name: record for record in ModelStore.open(model).labels()}
+    assert (records["plenty"].n_yes, records["plenty"].n_no) == (8, 60)
+    assert records["few"].n_no > 3
+    assert f"few: {records['few'].n_no - 3} other texts of the model taken for no" in said
+    assert "plenty:" not in said
+
+
 def test_an_export_without_a_beginning_is_explained(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "binary.jsonl"
     rows = [{"text": f"text {i}", "label": "ab"[i % 2], "answer": "accept", "_input_hash": i} for i in range(6)]

@@ -86,6 +86,9 @@ def test_a_plain_text_file_and_a_folder_are_not_taken_for_a_set(tmp_path: Path, 
     (tmp_path / "texts.jsonl").write_text("{}\n")
     for command in (["fit", tmp_path / "new"], ["evaluate", model]):
         assert "plain text without tags" in call(*command, tmp_path / "yes.txt", code=1).stderr
+    for begin in ("\ufeff3 2 2\n", "3\t2\t2\n"):
+        (tmp_path / "rows.txt").write_text(begin + "0 0:1\n1 1:1\n0,1 0:1 1:1\n", encoding="utf-8")
+        assert "learned 2 labels" in call("fit", tmp_path / f"xc{len(begin)}", tmp_path / "rows.txt").stdout
         assert "name a file in it, such as texts.jsonl" in call(*command, tmp_path, code=1).stderr
     (tmp_path / "xc.txt").write_text("2 1 1\n0 0:1\n 0:2\n")
     assert "would learn 1 label from 2 rows" in call("fit", tmp_path / "new", tmp_path / "xc.txt", "--dry-run").stdout

@@ -118,6 +118,8 @@ def test_labels_come_before_the_other_names_of_tags(tmp_path: Path) -> None:
     path.write_text("text,tags,labels\nx,a,b\n", encoding="utf-8")
     assert load_dataset(path).label_names == ("b",)
     assert load_dataset(path, labels_column="tags").label_names == ("a",)
+    path.write_text("text,Labels,labels\nx,a,b\n", encoding="utf-8")
+    assert load_dataset(path).label_names == ("b",)
     path.write_text("text,mood\nx,a\n", encoding="utf-8")
     with pytest.raises(DataError, match="no column 'labels'; the columns are 'text', 'mood'"):
         load_dataset(path)

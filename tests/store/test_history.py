@@ -157,6 +157,11 @@ def test_labels_without_answers_are_averaged(store, problem):
     )
     with pytest.raises(ConflictError):
         store.merge(["known 0", "known 2"], "second")
+    store.set_threshold("second", -np.inf)
+    store.set_threshold("known 2", np.inf)
+    store.merge(["second", "known 2", "known 3"], "third")
+    assert store.history()[0].detail["how"] == "averaged"
+    assert np.isfinite(store.model().thresholds_).all()
     with pytest.raises(DataError, match="at least two"):
         store.merge(["known 0"], "x")
 

@@ -90,6 +90,7 @@ WRONG = [
     ({"cross": np.zeros((3, 2))}, "label pairs"),
     ({"cross": np.full((3, 3), np.nan)}, "finite float64"),
     ({"cross": np.zeros((3, 3), dtype=np.float32)}, "finite float64"),
+    ({"cross": np.full((3, 3), 1e9)}, "cross is not a sum"),
     ({"feature_gram": np.array(["a"] * 9).reshape(3, 3)}, "finite float64"),
     ({"feature_gram": np.triu(X.T @ X)}, "not sums over the same rows"),
     ({"feature_gram": -(X.T @ X)}, "not sums over the same rows"),

@@ -104,6 +104,7 @@ def test_learning_again_is_one_label_that_changes(path: Path) -> None:
         for one, two in zip(before, after, strict=True):
             assert {**dict(two), "football": 0} == {**dict(one), "football": 0}
         assert tagger.store.history()[0].action == "relearn"
+        assert set(tagger.classifier_._memory._trials) == set(Tagger.open(path, "r").store.model()._memory._trials)
         assert tagger.store.revision == 2
         assert {label.name: label.id for label in tagger.store.labels()} == ids
         assert [change.kind for change in tagger.store.diff(1, 2)] == ["threshold", "relearned"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +81,7 @@ def read_set(
         return load_dataset(path, "npz", split=options.split), None
     source, head = replayable(path)
     format = options.format or _told(path, head)
-    if options.format is None and format == "xc" and not head.partition(b"\n")[0].replace(b" ", b"").strip().isdigit():
+    if options.format is None and format == "xc" and not _begins_as_xc(head):
         problem = "is plain text without tags; give tagged texts, JSONL or CSV (XC text begins with its numbers of rows"
         raise DataError(f"{problem}, features and labels)", source=path)
     columns = guess_columns(
@@ -104,6 +105,11 @@ def read_set(
         given = {"text_column": options.text, "labels_column": options.labels}
         more = {name: column for name, column in given.items() if column is not None}
     return load_dataset(source, format, **more), None
+
+
+def _begins_as_xc(head: bytes) -> bool:
+    first = head.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].split()
+    return len(first) == 3 and all(number.isdigit() for number in first)
 
 
 def read_texts(path: str, options: FileOptions, other: str | None = None) -> Iterator[TextRow]:

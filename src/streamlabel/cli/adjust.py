@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from streamlabel._validation import check_label_names
 from streamlabel.cli._model import (
     actor_option,
     did_you_mean,
@@ -49,6 +50,7 @@ def merge(model: Path, names: tuple[str, ...], into: str, actor: str, dry_run: b
         known = store.label_names
         chosen = list(dict.fromkeys(known_label(known, name, model) for name in names))
         target = into if into in known else new_label_name(into, known)
+        check_label_names([target], 1)
         if target in known and target not in chosen:
             chosen.append(target)
         if len(chosen) < 2:

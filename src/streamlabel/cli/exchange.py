@@ -61,7 +61,8 @@ def import_answers(
 
     A MODEL that is there learns the labels that it does not know, from the answers in FILE. A new one is fitted on the
     labels that were asked of every answered text, and then learns the others from theirs. What was not asked is
-    unknown, not no. Labels that are known already are left as they are.
+    unknown, not no; but for a label with fewer no than yes some other texts are taken for no, and it is said. Labels
+    that are known already are left as they are.
     """
     read = load_annotations(list(files), tool, text_field=text, question=question, empty=empty)
     for name in only:
@@ -135,5 +136,9 @@ def _import_text(found: dict[str, Any], plan: Plan, read: Annotations, dry_run: 
         f"{plural(read.dataset.n_rows, 'text')}, {len(read.unanswered)} of them without an answer",
         format_table(["label", "yes", "no", "would be" if dry_run else ""], rows, right=(1, 2)),
     ]
+    for one in found.get("learned", ()):
+        if one["n_weak_no"]:
+            others = plural(one["n_weak_no"], "other text")
+            lines.append(f"{one['name']}: {others} of the model taken for no, since it has fewer no than yes")
     lines.append("nothing was changed (--dry-run)" if dry_run else f"on the disk as revision {found['revision']}")
     return "\n".join(lines)

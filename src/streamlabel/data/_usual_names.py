@@ -13,8 +13,13 @@ LABEL_NAMES = ("labels", "label", "tags", "tag", "categories", "category", "topi
 
 
 def labels_column_of(columns: Iterable[str]) -> str | None:
-    """The column that is called as columns of tags are, in any case; the first of the usual names wins, else None."""
+    """The column that is called as columns of tags are; the first of the usual names wins, else None.
+
+    Case does not matter, but a column in lower case wins against its twin.
+    """
     by_case: dict[str, str] = {}
     for column in columns:
-        by_case.setdefault(column.lower(), column)
+        usual = column.lower()
+        if usual not in by_case or column == usual:
+            by_case[usual] = column
     return next((by_case[usual] for usual in LABEL_NAMES if usual in by_case), None)

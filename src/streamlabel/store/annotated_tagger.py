@@ -69,12 +69,19 @@ def plan_import(read: Annotations, known: Sequence[str] | None, only: Sequence[s
 
 
 def carry_out(plan: Plan, read: Annotations, path: Path, *, actor: str = "") -> tuple[list[LearnReport], int]:
-    """Fit and learn as planned; the reports of what was learned, and the revision."""
+    """Fit and learn as planned; the reports of what was learned, and the revision.
+
+    People said no to these labels, so their answers are taken at their word. Only a label with fewer no than yes gets
+    weak answers (`models.weak_answers`); its report counts them.
+    """
     data = read.dataset
     if plan.fitted:
         rows, columns = list(plan.rows), [data.label_names.index(name) for name in plan.fitted]
         tagger = Tagger().fit([data.texts[i] for i in rows], data.Y[rows][:, columns], plan.fitted)
         tagger.save(path, actor=actor)
     with Tagger.open(path, "a", actor=actor) as living:
-        reports = living.learn_many({name: read.answers(name) for name in plan.learned}) if plan.learned else []
+        reports = []
+        for weak_no, wanted in ((0, False), (None, True)):
+            few = [name for name in plan.learned if (plan.n_no[name] < plan.n_yes[name]) is wanted]
+            reports += living.learn_many({name: read.answers(name) for name in few}, weak_no=weak_no)
         return reports, living.store.revision

@@ -56,14 +56,15 @@ def insert_labels(
     states: LabelStates,
     past: IntArray,
     *,
-    origin: str,
+    origin: str | None,
     unasked: Sequence[int | None],
     keep: bool,
     labels: IntArray | None = None,
 ) -> Added:
     """Write labels. ``past`` has the ids of the labels before them; ``keep`` writes the answers that they came with.
 
-    ``labels`` are the ids of labels that are there already, to be learned anew; their old versions must have ended.
+    ``labels`` are the ids of labels that are there already, to be learned anew; their old versions must have ended,
+    and their ``origin`` (None) stays.
     """
     connection, n_new = change.connection, len(states.names)
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM classifier").fetchone()
@@ -99,7 +100,7 @@ def insert_labels(
     return Added(labels, np.arange(last + 1, last + 1 + n_new), [place for place, _ in written], np.array(sums))
 
 
-def _new_ids(change: Change, n_new: int, origin: str) -> IntArray:
+def _new_ids(change: Change, n_new: int, origin: str | None) -> IntArray:
     (last,) = change.connection.execute("SELECT coalesce(max(id), 0) FROM label").fetchone()
     labels = np.arange(last + 1, last + 1 + n_new)
     change.connection.executemany(

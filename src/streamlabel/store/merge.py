@@ -12,7 +12,7 @@ from streamlabel.models.gather import Decisions
 from streamlabel.models.reports import LabelReport
 from streamlabel.models.snapshot import LabelStates, export_labels
 from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import IntArray
+from streamlabel.results import FloatArray, IntArray
 from streamlabel.store.append import insert_labels
 from streamlabel.store.assemble import assemble
 from streamlabel.store.changes import end_versions
@@ -81,9 +81,15 @@ def _averaged(model: StreamingLabelClassifier, columns: IntArray, into: str) -> 
         (into,),
         (model._classifiers.weights(columns) @ share)[:, None],
         np.array([model._classifiers.intercept[columns] @ share]),
-        Decisions(*(np.array([part[columns] @ share]) for part in
+        Decisions(*(np.array([_finite_mean(part[columns], share)]) for part in
                     (decisions.thresholds, decisions.slope, decisions.offset))),
         (report,),
         ((np.empty(0, dtype=np.intp), np.empty(0)),),
         (None,),
     )  # fmt: skip
+
+
+def _finite_mean(values: FloatArray, share: FloatArray) -> float:
+    """A threshold may be infinite: the label always fires, or never. Such a one counts where there is no other."""
+    finite = np.isfinite(values)
+    return float(values[finite] @ share[finite] / share[finite].sum()) if finite.any() else float(values[0])

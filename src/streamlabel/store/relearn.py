@@ -14,7 +14,7 @@ from streamlabel.store.append import insert_labels
 from streamlabel.store.assemble import assemble
 from streamlabel.store.changes import end_versions
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
-from streamlabel.store.learning import LEARNING
+from streamlabel.store.learning import LEARNING, TRIALS, encode_trials
 from streamlabel.store.parts import list_parts
 from streamlabel.store.reader import Snapshot
 from streamlabel.store.writer import StoreWriter
@@ -30,7 +30,10 @@ def relearn_label(
     """``learn`` gets the model without the label and gives it back with the label behind the others."""
     column = snapshot.column(name)
     others = np.setdiff1d(np.arange(len(snapshot.labels)), [column])
-    states = export_labels(learn(rest_of(writer, snapshot, others, cache)), len(others))
+    past = rest_of(writer, snapshot, others, cache)
+    budgets = set() if past._memory is None else set(past._memory._trials)
+    model = learn(past)
+    states = export_labels(model, len(others))
     if states.names != (snapshot.names[column],):
         raise DataError(f"{name!r} was to be learned anew, but the model has {list(states.names)} behind the others")
     keep = LEARNING in list_parts(writer.connection, snapshot.revision)
@@ -38,7 +41,9 @@ def relearn_label(
     label = snapshot.labels[[column]]
     with writer.change("relearn", {"label": name}, key) as change:
         end_versions(change, label.tolist())
-        insert_labels(change, states, snapshot.labels[others], origin="added", unasked=unasked, keep=keep, labels=label)
+        insert_labels(change, states, snapshot.labels[others], origin=None, unasked=unasked, keep=keep, labels=label)
+        if keep and model._memory is not None and not model._memory._trials.keys() <= budgets:
+            change.part(TRIALS, encode_trials(model._memory._trials, int(model._memory._labels.shape[1])))
 
 
 def rest_of(writer: StoreWriter, snapshot: Snapshot, others: IntArray, cache: BlockCache) -> StreamingLabelClassifier:

@@ -99,12 +99,14 @@ def _stats(members: Mapping[str, NDArray[Any]]) -> Stats:
         if members[name].dtype != np.float64 or not np.isfinite(members[name]).all():
             raise DataError(f"{name} must hold finite float64 numbers; the file is damaged, make it anew")
     _check_gram(n_rows, sums, gram)
+    label_gram = _label_gram(tuple(members[name] for name in _PAIRS), int(cross.shape[1]), n_rows)
+    _check_cross(np.diag(gram), label_gram.diagonal(), cross)
     return Stats(
         n_rows,
         sums,
         gram,
         cross,
-        _label_gram(tuple(members[name] for name in _PAIRS), int(cross.shape[1]), n_rows),
+        label_gram,
         _label_names(members, int(cross.shape[1])),
         _names(members, "feature_names", len(sums)),
     )
@@ -128,6 +130,15 @@ def _check_gram(n_rows: int, sums: NDArray[Any], gram: NDArray[Any]) -> None:
         sound = sound and bool((np.abs(gram[rows] - gram[:, rows].T) <= np.outer(1e-9 * roots[rows], roots)).all())
     if not sound:
         raise DataError("feature_gram and feature_sums are not sums over the same rows; the file is damaged")
+
+
+def _check_cross(squares: NDArray[Any], counts: NDArray[Any], cross: NDArray[Any]) -> None:
+    """A feature summed over the rows of a label is at most what its squares and the number of these rows allow."""
+    for start in range(0, len(squares), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        most = np.outer(np.sqrt(squares[rows]), np.sqrt(counts)) * (1.0 + 1e-6) + counts * _UNDERFLOW
+        if (np.abs(cross[rows]) > most).any():
+            raise DataError("cross is not a sum over the same rows as feature_gram; the file is damaged, make it anew")
 
 
 def _label_gram(pairs: tuple[NDArray[Any], ...], n_labels: int, n_rows: int) -> CSR:
