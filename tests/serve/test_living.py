@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from streamlabel import Tagger
+from streamlabel import ModelStore, Tagger
 from streamlabel.exceptions import ConflictError
 from streamlabel.models.tagger import MemoryTagger
 from streamlabel.serve import living as living_module
 from streamlabel.serve import requests
 from streamlabel.serve.living import LivingTagger
+from streamlabel.serve.refusals import GONE
 from tagged_texts import NEW, tagged_texts
 
 DATA = tagged_texts(200, 60)
@@ -108,20 +109,76 @@ def test_the_catalogue_is_looked_at_now_and_then(living: LivingTagger, model: Pa
 
 
 def test_a_model_that_is_gone_is_served_on_and_told(
-    client: Any, living: LivingTagger, model: Path, monkeypatch: pytest.MonkeyPatch
+    client: Any, living: LivingTagger, model: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """To the asker without where it was; that is in the log, once."""
     monkeypatch.setattr(living_module, "LOOK_EVERY", 0.0)
     before = client.post("/suggest", json={"texts": ASKED}).json()
     shutil.move(model, model.with_name("elsewhere"))
-    assert client.post("/suggest", json={"texts": ASKED}).json() == before
-    said = client.get("/health")
-    assert said.status_code == 503
-    assert not said.json()["ok"]
-    assert str(model) in said.json()["problem"]
-    refused = client.post("/labels", json={"name": "football", "yes": answers("football")})
-    assert refused.status_code in (404, 500)
+    for _ in range(2):
+        assert client.post("/suggest", json={"texts": ASKED}).json() == before
+        said = client.get("/health")
+        assert said.status_code == 503
+        assert not said.json()["ok"]
+        assert "cannot be read" in said.json()["problem"]
+    assert [str(model) in record.getMessage() for record in caplog.records] == [True]
+    for refused in (
+        client.post("/labels", json={"name": "football", "yes": answers("football")}),
+        client.delete("/labels/1"),
+        client.post("/rollback", json={"revision": 1}),
+    ):
+        assert (refused.status_code, refused.json()) == (503, {"error": GONE})
+        assert str(model.parent) not in refused.text + said.text
     shutil.move(model.with_name("elsewhere"), model)
     assert client.get("/health").json()["ok"]
+    assert client.post("/labels", json={"name": "football", "yes": answers("football")}).status_code == 201
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_another_model_with_the_same_number_of_revisions(
+    living: LivingTagger, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_place: bool
+) -> None:
+    """Moved there as a whole, or written over the files of the old one."""
+    monkeypatch.setattr(living_module, "LOOK_EVERY", 0.0)
+    living.learn("football", answers("football"), [])
+    less = tagged_texts(150, 60)
+    other = Tagger().fit(less.texts, [tags[:2] for tags in less.tags])
+    other.learn("railways", [less.texts[i] for i in less.rows["railways"][:5]])
+    other.save(tmp_path / "other")
+    with Tagger.open(tmp_path / "other", "a") as opened:
+        opened.learn("vaccination", [less.texts[i] for i in less.rows["vaccination"][:5]])
+    if not in_place:
+        shutil.rmtree(model)
+    shutil.copytree(tmp_path / "other", model, dirs_exist_ok=True)
+    assert living.view().revision == 2
+    assert living.view().tagger.suggest(ASKED, 1000) == Tagger.open(model).suggest(ASKED, 1000)
+    report, revision = living.learn("hospitals", answers("hospitals"), [])
+    assert (report.name, revision) == ("hospitals", 3)
+    assert Tagger.open(model).label_names_ == (*opened.label_names_, "hospitals") == tuple(living.view().labels)
+
+
+def test_a_learner_that_meets_a_conflict_is_not_used_again(
+    living: LivingTagger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    living.learn("football", answers("football"), [])
+    with monkeypatch.context() as patched:
+        patched.setattr(MemoryTagger, "learn", _conflict)
+        with pytest.raises(ConflictError):
+            living.learn("hospitals", answers("hospitals"), [])
+    assert living._learner is None
+    assert living.learn("hospitals", answers("hospitals"), [])[1] == 3
+
+
+def test_what_the_learner_has_written_is_not_written_again(living: LivingTagger, model: Path, tmp_path: Path) -> None:
+    """The files of a service that has learned labels in requests are those of one tagger that stays open."""
+    alone = Path(shutil.copytree(model, tmp_path / "alone"))
+    with Tagger.open(alone, "a", actor="web") as tagger:
+        for name in NEW:
+            tagger.learn(name, answers(name))
+            living.learn(name, answers(name), [])
+    assert sorted(path.name for path in model.glob("?-*")) == sorted(path.name for path in alone.glob("?-*"))
+    found, expected = ModelStore.open(model).sizes(), ModelStore.open(alone).sizes()
+    assert (found.learning, found.parts, found.labels) == (expected.learning, expected.parts, expected.labels)
 
 
 def test_a_learner_that_failed_midway_is_not_used_again(living: LivingTagger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,6 +189,10 @@ def test_a_learner_that_failed_midway_is_not_used_again(living: LivingTagger, mo
     _, revision = living.learn("hospitals", answers("hospitals"), [])
     assert revision == 3
     assert {"football", "hospitals"} <= living.view().labels.keys()
+
+
+def _conflict(*_: Any) -> None:
+    raise ConflictError("changed since")
 
 
 def _out_of_memory(*_: Any) -> None:

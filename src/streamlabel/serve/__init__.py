@@ -2,6 +2,7 @@
 
 ===============  ======================================================================================
 `living`         the tagger as it is served: one whole immutable view, swapped whole; the one writer
+`mark`           which model is in the directory, and which revision of it
 `requests`       what a body may hold, and how much of it
 `answers`        the routes: what each of them says
 `refusals`       what is not answered, and with which status

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -19,6 +18,7 @@ from streamlabel.serve.requests import ExplainRequest, LearnRequest, RollbackReq
 __all__ = ["ROUTES", "Reply", "Route"]
 
 AT_ONCE = 128  # texts whose scores for all labels are in memory together; a fixed number keeps their bits
+UNREADABLE = "the newest revision cannot be read, the last one goes on; the log of the service says why"
 LONG = 19  # digits: no id has so many
 OF_A_LABEL = ("id", "name", "n_yes", "n_no", "n_unasked", "threshold", "origin", "born", "born_at")
 
@@ -34,12 +34,16 @@ Answer: TypeAlias = Callable[[LivingTagger, Mapping[str, Any]], Reply]
 
 @dataclass(frozen=True)
 class Route:
-    """answer : from the tagger and the fields of the body and the path;  writes : whether it changes the model"""
+    """answer : from the tagger and the fields of the body and the path
+
+    writes : whether it changes the model;   apart : it waits for no other request
+    """
 
     method: str
     path: str
     answer: Answer
     writes: bool = False
+    apart: bool = False
 
 
 def health(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
@@ -50,7 +54,7 @@ def health(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
         "n_labels": len(view.labels),
         "read_only": living.read_only,
     }
-    return Reply(data | {"problem": living.problem}, 503) if living.problem else Reply(data)
+    return Reply(data | {"problem": UNREADABLE}, 503) if living.problem else Reply(data)
 
 
 def labels(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
@@ -70,7 +74,7 @@ def suggest(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
 
 def explain(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
     asked, view = ExplainRequest.of(body), living.view()
-    if unicodedata.normalize("NFC", asked.label) not in view.labels:
+    if asked.label not in view.labels:
         raise Refusal(404, f"no label is called {asked.label!r}; GET /labels lists all")
     found = view.tagger.explain(asked.text, asked.label, asked.words)
     return Reply({"revision": view.revision} | _explanation(found))
@@ -98,7 +102,7 @@ def rollback(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
 
 
 ROUTES = (
-    Route("GET", "/health", health),
+    Route("GET", "/health", health, apart=True),
     Route("GET", "/labels", labels),
     Route("POST", "/suggest", suggest),
     Route("POST", "/explain", explain),

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 from streamlabel.exceptions import NotFoundError, StreamlabelError
 from streamlabel.models.learn_report import LearnReport
 from streamlabel.models.tagger import MemoryTagger
-from streamlabel.store.catalogue import reading
+from streamlabel.serve.mark import Mark, read_mark
+from streamlabel.serve.refusals import Refusal, mistakes
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.reader import latest_revision
 from streamlabel.store.records import LabelRecord
 from streamlabel.store.tagger_store import Tagger
 
 __all__ = ["LivingTagger", "View"]
 
+logger = logging.getLogger("streamlabel.serve")
 LOOK_EVERY = 1.0  # seconds after which somebody looks again for what others have written
 
 
@@ -40,7 +43,8 @@ class LivingTagger:
     """The tagger in a directory, for many readers and writers in threads.
 
     `view` never waits for a writer. A change takes the lock of the directory for its own duration only, so that other
-    processes can write in between; what they write is seen by `view` about a second later.
+    processes can write in between; what they write is seen by `view` about a second later, also where it is a whole
+    other model.
 
     reader : opened to read, and from now on the living tagger's own
     problem : why the newest revision cannot be read, or ""; the last one that could be read goes on
@@ -49,6 +53,7 @@ class LivingTagger:
     def __init__(self, reader: Tagger, *, actor: str = "", read_only: bool = False) -> None:
         self.path, self.actor, self.read_only, self.problem = reader.store.path, actor, read_only, ""
         self._reader, self._view = reader, View.of(reader)
+        self._mark = read_mark(self.path, self._view.revision)
         self._looked = time.monotonic()
         self._looking, self._writing = threading.Lock(), threading.Lock()
         self._learner: _Learner | None = None
@@ -67,8 +72,8 @@ class LivingTagger:
         with self._writing:
             learner = self._awake()
             try:
-                report = learner.learn(name, yes, no)
-            except StreamlabelError:
+                report = learner.learn_new(name, yes, no)
+            except Refusal:
                 raise
             except BaseException:
                 self._learner = None  # nobody knows how far it came
@@ -76,7 +81,7 @@ class LivingTagger:
             finally:
                 learner.close()
             self._catch_up()
-            return report, learner.store.revision
+            return report, learner.mark.revision
 
     def retire(self, label: int) -> int:
         """Take the label with this id out; the new revision."""
@@ -84,18 +89,26 @@ class LivingTagger:
         def change(store: ModelStore) -> int:
             names = [record.name for record in store.labels() if record.id == label]
             if not names:
-                raise NotFoundError(f"no label has the id {label}; GET /labels lists all")
+                raise Refusal(404, f"no label has the id {label}; GET /labels lists all")
             return store.retire(*names)
 
         return self._change(change)
 
     def rollback(self, revision: int) -> int:
         """Go back to a revision; the new one."""
-        return self._change(lambda store: store.rollback(revision))
+
+        def change(store: ModelStore) -> int:
+            try:
+                return store.rollback(revision)
+            except NotFoundError as error:
+                logger.info("%s", error)
+                raise Refusal(404, f"there is no revision {revision}; the newest is {store.revision}") from None
+
+        return self._change(change)
 
     def _change(self, change: Callable[[ModelStore], int]) -> int:
         with self._writing:
-            with ModelStore.open(self.path, "a", actor=self.actor) as store:
+            with ModelStore.open(self.path, "a", actor=self.actor) as store, mistakes():
                 revision = change(store)
             self._catch_up()
             return revision
@@ -104,7 +117,7 @@ class LivingTagger:
         """The learner with the lock. What it worked out for earlier labels is kept while nobody else has written."""
         if self._learner is None or not self._learner.resume(self.actor):
             self._learner = None
-            self._learner = _Learner.open(self.path, "a", actor=self.actor)
+            self._learner = _Learner.begin(self.path, self.actor)
         return self._learner
 
     def _catch_up(self) -> None:
@@ -113,25 +126,59 @@ class LivingTagger:
 
     def _look(self) -> None:
         try:
-            with reading(self.path) as connection:
-                newest = latest_revision(connection, self.path)
-            if newest != self._view.revision:
-                self._reader.refresh()
-                self._view = View.of(self._reader)
+            newest = read_mark(self.path)
+            if newest != self._mark:
+                if read_mark(self.path, self._mark.revision) == self._mark:
+                    self._reader.refresh()
+                else:
+                    self._reader = Tagger.open(self.path)
+                self._view, self._mark = View.of(self._reader), newest
             self.problem = ""
         except (StreamlabelError, OSError) as error:
+            if str(error) != self.problem:
+                logger.error("the newest revision cannot be read, the last one that could be goes on: %s", error)
             self.problem = str(error)
         self._looked = time.monotonic()
 
 
 class _Learner(Tagger):
-    """A tagger that gives the lock back after a change, and takes it again for the next one."""
+    """A tagger that gives the lock back after a change, and takes it again for the next one.
+
+    mark : of the revision that it knows
+    """
+
+    mark: Mark
+
+    @classmethod
+    def begin(cls, path: Path, actor: str) -> Self:
+        learner = cls.open(path, "a", actor=actor)
+        try:
+            learner.mark = read_mark(path)
+        except BaseException:
+            learner.close()
+            raise
+        return learner
 
     def resume(self, actor: str) -> bool:
         """Take the lock; False, without it, where the model was changed since."""
         store = ModelStore.open(self.store.path, "a", actor=actor)
-        if store.revision != self.store.revision:
+        try:
+            known = read_mark(store.path) == self.mark
+        except BaseException:
+            store.close()
+            raise
+        if not known:
             store.close()
             return False
+        store._budgets = self.store._budgets  # the trials that are on the disk
         self._store = store
         return True
+
+    def learn_new(self, name: str, yes: Sequence[str], no: Sequence[str]) -> LearnReport:
+        """Learn a label; Refusal where the answers are wrong, and then nothing has changed."""
+        if name in self.label_names_:
+            raise Refusal(409, f"label {name!r} is known already; choose another name, or DELETE that label first")
+        with mistakes():
+            report = self.learn(name, yes, no)
+        self.mark = read_mark(self.store.path)
+        return report

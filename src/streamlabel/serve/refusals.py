@@ -1,10 +1,24 @@
-"""A request that is not answered: a status, and one message for the person behind it."""
+"""A request that is not answered: a status, and one message for the person behind it.
+
+The package's own messages are for who holds the model: they name paths, processes and Python. Only what they say about
+a body is passed on; the rest goes to the log, and the answer says what that person can do.
+"""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError, StreamlabelError
 
-__all__ = ["Refusal", "refusal_for"]
+__all__ = ["Refusal", "mistakes", "refusal_for"]
+
+logger = logging.getLogger("streamlabel.serve")
+
+GONE = "the model is not where it was; suggestions go on from the last revision, changes wait until it is back"
+BUSY = "another process is changing the model; try again in a moment"
+BROKEN = "the model could not be read or written; the log of the service says why"
 
 
 class Refusal(Exception):
@@ -15,11 +29,22 @@ class Refusal(Exception):
         self.status, self.message, self.headers = status, message, headers or {}
 
 
+@contextmanager
+def mistakes() -> Iterator[None]:
+    """What is wrong with the answers in a body, as a 400. An error that names a file is not of that kind."""
+    try:
+        yield
+    except DataError as error:
+        if error.source is not None:
+            raise
+        raise Refusal(400, str(error)) from None
+
+
 def refusal_for(error: StreamlabelError) -> Refusal:
-    """The status that stands for an error of the package: the caller's mistake, or (500) trouble with the model."""
+    """What is said about trouble with the model; the trouble itself is logged."""
+    logger.error("%s", error)
     if isinstance(error, NotFoundError):
-        return Refusal(404, str(error))
+        return Refusal(503, GONE)
     if isinstance(error, ConflictError):
-        return Refusal(409, str(error))
-    wrong_body = isinstance(error, DataError) and error.source is None  # else it names a file of the model
-    return Refusal(400 if wrong_body else 500, str(error))
+        return Refusal(409, BUSY, {"Retry-After": "1"})
+    return Refusal(500, BROKEN)

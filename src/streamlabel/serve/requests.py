@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -59,7 +60,7 @@ class ExplainRequest:
     def of(cls, body: Mapping[str, Any]) -> ExplainRequest:
         _check_fields(body, {"text", "label"}, {"words"})
         words = _whole(body.get("words", cls.words), "words", MOST_K)
-        return cls(_text(body["text"], "text"), _text(body["label"], "label"), words)
+        return cls(_text(body["text"], "text"), _name(body["label"], "label"), words)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class LearnRequest:
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> LearnRequest:
         _check_fields(body, {"name", "yes"}, {"no"})
-        return cls(_text(body["name"], "name"), _texts(body, "yes"), _texts(body, "no") if "no" in body else [])
+        return cls(_name(body["name"], "name").strip(), _texts(body, "yes"), _texts(body, "no") if "no" in body else [])
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,11 @@ def _text(value: Any, where: str) -> str:
     except UnicodeEncodeError:
         raise Refusal(400, f"{where} holds half of a surrogate pair, which is no character") from None
     return value
+
+
+def _name(value: Any, where: str) -> str:
+    """The name of a label, composed as it is in the model."""
+    return unicodedata.normalize("NFC", _text(value, where))
 
 
 def _texts(body: Mapping[str, Any], field: str) -> list[str]:
