@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,12 @@ import numpy as np
 import pytest
 
 from streamlabel import ModelStore, Tagger
-from streamlabel.serve import answers
+from streamlabel.models.tagger import MemoryTagger
+from streamlabel.serve import answers, app
+from streamlabel.serve.app import HEADERS, READERS
+from streamlabel.serve.gate import Gate
 from streamlabel.serve.living import LivingTagger
+from streamlabel.serve.refusals import BROKEN, BUSY
 from streamlabel.serve.requests import MOST_BYTES, MOST_K, MOST_TEXTS
 from tagged_texts import tagged_texts
 
@@ -21,13 +27,19 @@ NO = [DATA.texts[i] for i in range(12) if i not in DATA.rows["football"]]
 JSON = {"content-type": "application/json"}
 
 
+def assert_headers(said: Any) -> None:
+    """What keeps a browser from guessing, keeping or framing an answer, once each."""
+    for name, value in HEADERS:
+        assert said.headers.get_list(name.decode()) == [value.decode()]
+
+
 def test_health_counts(client: Any, model: Path) -> None:
     store = ModelStore.open(model)
     said = client.get("/health")
     assert said.status_code == 200
     assert said.json() == {"ok": True, "revision": 1, "n_labels": len(store.label_names), "read_only": False}
-    assert said.headers["x-content-type-options"] == "nosniff"
-    assert said.headers["cache-control"] == "no-store"
+    assert {b"cache-control", b"content-security-policy", b"x-content-type-options"} == {name for name, _ in HEADERS}
+    assert_headers(said)
 
 
 def test_labels_are_those_of_the_store(client: Any, model: Path) -> None:
@@ -123,7 +135,9 @@ def test_labels_learned_in_two_requests_are_those_of_one_tagger(client: Any, mod
         ("/labels", {"name": "a", "yes": YES, "no": YES}, 400, "keep one of the two"),
         ("/labels", {"name": "", "yes": YES}, 400, "1 to 200"),
         ("/labels", {"name": "a\0b", "yes": YES}, 400, "control character"),
-        ("/labels", {"name": "farming", "yes": YES}, 409, "known already"),
+        ("/labels", {"name": "farming", "yes": YES}, 409, "known already; choose another name, or DELETE that"),
+        ("/labels", {"name": " farming\t", "yes": YES}, 409, "'farming' is known already"),
+        ("/labels", {"name": " \u00a0", "yes": YES}, 400, "1 to 200"),
         ("/rollback", {"revision": 99}, 404, "no revision 99"),
         ("/rollback", {"revision": "1"}, 400, "whole number"),
         ("/nothing", {}, 404, "Not Found"),
@@ -135,7 +149,8 @@ def test_what_is_refused(client: Any, model: Path, path: str, body: Any, status:
     assert said.status_code == status, said.text
     assert list(said.json()) == ["error"]
     assert message in said.json()["error"]
-    assert "Traceback" not in said.text
+    assert not any(inside in said.text for inside in ("Traceback", str(model.parent), "relearn", "mode=", "refresh("))
+    assert_headers(said)
     assert ModelStore.open(model).revision == 1
 
 
@@ -193,12 +208,27 @@ def test_a_read_only_service_changes_nothing(client: Any, living: LivingTagger, 
     assert ModelStore.open(model).revision == 1
 
 
-def test_a_second_writer_is_a_conflict(client: Any, model: Path) -> None:
+def test_a_second_writer_is_a_conflict(client: Any, model: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Who that is stands in the log, and not in the answer."""
     with Tagger.open(model, "a", actor="ann"):
         said = client.post("/labels", json={"name": "football", "yes": YES})
-    assert said.status_code == 409
-    assert "ann" in said.json()["error"]
+    assert (said.status_code, said.json(), said.headers["retry-after"]) == (409, {"error": BUSY}, "1")
+    assert "(ann)" in caplog.text
+    assert str(model) in caplog.text
     assert client.post("/labels", json={"name": "football", "yes": YES}).status_code == 201
+
+
+def test_a_damaged_model_is_told_without_its_path(client: Any, model: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (model / "catalogue.db").write_bytes(b"no catalogue")
+    said = client.post("/labels", json={"name": "football", "yes": YES})
+    assert (said.status_code, said.json()) == (500, {"error": BROKEN})
+    assert "is not a catalogue" in caplog.text
+
+
+def test_spaces_around_a_name_make_no_twin(client: Any, model: Path) -> None:
+    assert client.post("/labels", json={"name": " football\n", "yes": YES}).json()["name"] == "football"
+    assert client.post("/labels", json={"name": "football ", "yes": YES}).status_code == 409
+    assert ModelStore.open(model).label_names[-1] == "football"
 
 
 def test_a_fault_of_ours_shows_no_inside(client: Any, living: LivingTagger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,3 +239,84 @@ def test_a_fault_of_ours_shows_no_inside(client: Any, living: LivingTagger, monk
     said = client.get("/labels")
     assert said.status_code == 500
     assert said.json() == {"error": "the service failed; its log says why"}
+    assert_headers(said)
+
+
+def test_the_gate_refuses_with_the_same_headers(client: Any) -> None:
+    said = client.get("/health", headers={"host": "evil.example"})
+    assert said.status_code == 421
+    assert_headers(said)
+
+
+def test_health_waits_for_nobody(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More suggestions are under way than there are threads for; they end after it has answered."""
+    go_on, busy = threading.Event(), threading.Semaphore(0)
+
+    def slowly(*_: Any) -> list[Any]:
+        busy.release()
+        assert go_on.wait(30)
+        return [[]]
+
+    monkeypatch.setattr(MemoryTagger, "suggest", slowly)
+    with ThreadPoolExecutor(READERS + 1) as pool:
+        asking = [pool.submit(client.post, "/suggest", json={"texts": ["x"]}) for _ in range(READERS + 1)]
+        try:
+            for _ in range(READERS):
+                assert busy.acquire(timeout=30)
+            with ThreadPoolExecutor(1) as other:
+                watching = other.submit(client.get, "/health")
+                assert watching.result(timeout=10).status_code == 200
+        finally:
+            go_on.set()
+        assert [one.result().status_code for one in asking] == [200] * len(asking)
+
+
+def test_a_health_check_that_takes_long_stops_nobody(
+    client: Any, living: LivingTagger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, begun, view = threading.Event(), threading.Event(), living.view
+
+    def slowly() -> Any:
+        if "apart" in threading.current_thread().name:
+            begun.set()
+            assert go_on.wait(30)
+        return view()
+
+    monkeypatch.setattr(living, "view", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        watching = pool.submit(client.get, "/health")
+        try:
+            assert begun.wait(30)
+            assert pool.submit(client.get, "/labels").result(timeout=10).status_code == 200
+        finally:
+            go_on.set()
+        assert watching.result().status_code == 200
+
+
+def test_no_more_bodies_are_taken_than_there_is_room_for(
+    living: LivingTagger, loopback: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, begun = threading.Event(), threading.Event()
+
+    def slowly(*_: Any) -> list[Any]:
+        begun.set()
+        assert go_on.wait(30)
+        return [[]]
+
+    monkeypatch.setattr(app, "MOST_UNDER_WAY", 1)
+    monkeypatch.setattr(MemoryTagger, "suggest", slowly)
+    testclient = pytest.importorskip("starlette.testclient")
+    with (
+        testclient.TestClient(app.create_app(living, loopback), base_url="http://127.0.0.1:8000") as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        first = pool.submit(client.post, "/suggest", json={"texts": ["x"]})
+        try:
+            assert begun.wait(30)
+            refused = client.post("/suggest", json={"texts": ["x"]})
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+            assert client.get("/health").status_code == 200
+        finally:
+            go_on.set()
+        assert first.result().status_code == 200
+        assert client.post("/suggest", json={"texts": ["x"]}).status_code == 200

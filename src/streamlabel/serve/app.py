@@ -17,7 +17,6 @@ from streamlabel.serve.refusals import Refusal, refusal_for
 from streamlabel.serve.requests import MOST_BYTES, parse_body
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["create_app"]
 
 READERS = 4  # answers that are worked out at the same time; each may hold the scores of some texts for all labels
+MOST_UNDER_WAY = 100  # requests whose bodies are in memory at the same time, of MOST_BYTES at most
+SECONDS_FOR_BODY = 20.0
+CLOSE = {"Connection": "close"}  # what is left of the body is not waited for
 JSON = "application/json"
 HEADERS = (
     (b"cache-control", b"no-store"),
@@ -33,16 +35,26 @@ HEADERS = (
 )
 
 
-def create_app(living: LivingTagger, gate: Gate) -> Starlette:
-    """The service as an ASGI application. Answers are worked out in threads; changes wait for each other in one."""
+def create_app(living: LivingTagger, gate: Gate) -> ASGIApp:
+    """The service as an ASGI application.
+
+    Answers are worked out in a few threads, changes one after the other in another one; /health has its own.
+    """
     try:
         from starlette.applications import Starlette
         from starlette.exceptions import HTTPException
-        from starlette.middleware import Middleware
         from starlette.routing import Route as StarletteRoute
     except ImportError:
         raise MissingExtraError("starlette", "serve", "the service") from None
-    readers, writer = ThreadPoolExecutor(READERS, "reader"), ThreadPoolExecutor(1, "writer")
+    readers, writer, apart = (
+        ThreadPoolExecutor(size, name) for size, name in ((READERS, "reader"), (1, "writer"), (1, "apart"))
+    )
+    under_way = asyncio.Semaphore(MOST_UNDER_WAY)
+
+    def endpoint(one: Route) -> Callable[[Request], Awaitable[Response]]:
+        if one.apart:
+            return _endpoint(one, living, apart)
+        return _bounded(_endpoint(one, living, writer if one.writes else readers), under_way)
 
     async def refuse(_: Request, error: Exception) -> Response:
         assert isinstance(error, Refusal)
@@ -60,21 +72,17 @@ def create_app(living: LivingTagger, gate: Gate) -> Starlette:
         return _response(_error("the service failed; its log says why"), HTTPStatus.INTERNAL_SERVER_ERROR)
 
     app = Starlette(
-        routes=[
-            StarletteRoute(one.path, _endpoint(one, living, writer if one.writes else readers), methods=[one.method])
-            for one in ROUTES
-        ],
-        middleware=[Middleware(_Door, gate)],
+        routes=[StarletteRoute(one.path, endpoint(one), methods=[one.method]) for one in ROUTES],
         exception_handlers={
             Refusal: refuse, StreamlabelError: refuse_package, HTTPException: refuse_route, Exception: fail,
         },
     )  # fmt: skip
     app.router.redirect_slashes = False
-    return app
+    return _Door(app, gate)
 
 
 class _Door:
-    """Lets requests in that the gate lets in, and puts the same headers on every answer."""
+    """Lets requests in that the gate lets in, and puts the same headers on every answer; outermost, so on all."""
 
     def __init__(self, app: ASGIApp, gate: Gate) -> None:
         self._app, self._gate = app, gate
@@ -104,11 +112,26 @@ def _endpoint(route: Route, living: LivingTagger, pool: ThreadPoolExecutor) -> C
     async def answer(request: Request) -> Response:
         if route.writes and living.read_only:
             raise Refusal(503, "this service is read-only; it was started with --read-only")
-        content = await _read_body(request) if route.method == "POST" else None
-        work_done = asyncio.get_running_loop().run_in_executor(pool, work, content, request.path_params)
-        return _response(*await work_done)
+        try:
+            content = await _read_body(request) if route.method == "POST" else None
+            work_done = asyncio.get_running_loop().run_in_executor(pool, work, content, request.path_params)
+            return _response(*await work_done)
+        except asyncio.CancelledError:  # the server ends, and has waited long enough
+            raise Refusal(503, "the service is ending; ask again when it is back", CLOSE) from None
 
     return answer
+
+
+def _bounded(
+    answer: Callable[[Request], Awaitable[Response]], under_way: asyncio.Semaphore
+) -> Callable[[Request], Awaitable[Response]]:
+    async def answer_few(request: Request) -> Response:
+        if under_way.locked():
+            raise Refusal(503, "too many requests are under way; try again in a moment", {"Retry-After": "1"} | CLOSE)
+        async with under_way:
+            return await answer(request)
+
+    return answer_few
 
 
 async def _read_body(request: Request) -> bytes:
@@ -117,16 +140,19 @@ async def _read_body(request: Request) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != JSON or request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal(415, f"send the body with 'Content-Type: {JSON}', and not compressed")
-    too_large = Refusal(413, f"the body is larger than {MOST_BYTES >> 20} MiB; send fewer or shorter texts")
+    too_large = Refusal(413, f"the body is larger than {MOST_BYTES >> 20} MiB; send fewer or shorter texts", CLOSE)
     announced = request.headers.get("content-length", "0")
     if announced.isdecimal() and int(announced[:20]) > MOST_BYTES:
         raise too_large
     content = bytearray()
     try:
-        async for chunk in request.stream():
-            content += chunk
-            if len(content) > MOST_BYTES:
-                raise too_large
+        async with asyncio.timeout(SECONDS_FOR_BODY):
+            async for chunk in request.stream():
+                content += chunk
+                if len(content) > MOST_BYTES:
+                    raise too_large
+    except TimeoutError:
+        raise Refusal(408, f"the body did not come within {SECONDS_FOR_BODY:g} s; send it again", CLOSE) from None
     except ClientDisconnect:
         raise Refusal(400, "the body ended too early") from None
     return bytes(content)
