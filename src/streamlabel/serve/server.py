@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
 import signal
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["address_of", "listen", "make_server", "run_until_signal", "url_of"]
 
-MOST_CONNECTIONS = 100
-SECONDS_TO_END = 30
+MOST_CONNECTIONS = 500  # half of the files that a process may usually have open (1,024); the model needs some, too
+SECONDS_FOR_HEAD = 10.0
+SECONDS_FOR_REQUEST = 30.0  # more than the application allows for a body: this cuts off what it does not read
+SECONDS_TO_END = 30  # more than a body may take, so that nothing that comes slowly has to be cut off
 
 
 def address_of(host: str) -> str:
@@ -55,7 +58,7 @@ def make_server(app: Callable[..., Any]) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            http="h11",
+            http=_punctual_protocol(),
             loop="asyncio",
             ws="none",
             lifespan="off",
@@ -70,8 +73,46 @@ def make_server(app: Callable[..., Any]) -> uvicorn.Server:
     )
 
 
+def _punctual_protocol() -> type[asyncio.Protocol]:
+    """uvicorn's protocol, with a limit for how long a request may take to come; it has one between requests only."""
+    import h11
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class PunctualProtocol(H11Protocol):
+        _awaited: Any = None
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._watch()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._await(None)
+
+        def _watch(self) -> None:
+            state = self.conn.their_state
+            if state is not self._awaited:
+                self._await(state)
+
+        def _await(self, state: Any) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._awaited, self._timer = state, None
+            limits = {h11.IDLE: SECONDS_FOR_HEAD, h11.SEND_BODY: SECONDS_FOR_REQUEST}
+            if state in limits:
+                self._timer = self.loop.call_later(limits[state], self.transport.abort)
+
+    return PunctualProtocol
+
+
 def run_until_signal(server: uvicorn.Server, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve; returns after SIGTERM, KeyboardInterrupt after Ctrl-C, both when the requests under way are answered.
+    """Serve; returns after SIGTERM, KeyboardInterrupt after Ctrl-C, both when the requests under way are answered or
+    SECONDS_TO_END have passed.
 
     ready : called when connections are taken
     """
