@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from streamlabel import ModelStore, Tagger
+from streamlabel.cli import main
 from streamlabel.models.tagger import MemoryTagger
 from streamlabel.serve import answers, app
 from streamlabel.serve.app import HEADERS, READERS
@@ -77,6 +79,24 @@ def test_an_explanation_adds_up(client: Any, model: Path) -> None:
     assert len(why["words_for"]) <= 2
     (score,) = [s for name, s in Tagger.open(model).suggest(DATA.unseen[0], 1000) if name == label]
     assert why["score"] == score
+
+
+def test_answers_are_those_of_the_command_line(client: Any, model: Path, tmp_path: Path) -> None:
+    """Without a number of words, too."""
+    label, text = Tagger.open(model).label_names_[0], " ".join(DATA.texts[:20])
+
+    def ask(*arguments: object) -> Any:
+        said = CliRunner().invoke(main, [*map(str, arguments), "--json"])
+        assert said.exit_code == 0, said.output
+        return json.loads(said.stdout)
+
+    why = client.post("/explain", json={"text": text, "label": label}).json()
+    assert len(why["words_for"]) == 10
+    assert why == ask("explain", model, text, label) | {"revision": 1}
+    (tmp_path / "yes.txt").write_text("\n".join(YES), encoding="utf-8")
+    expected = ask("add-label", model, "football", "--yes", tmp_path / "yes.txt", "--dry-run")
+    report = client.post("/labels", json={"name": "football", "yes": YES}).json()
+    assert report | {"seconds": 0} == expected | {"seconds": 0, "revision": 2}
 
 
 def test_a_label_is_learned_retired_and_brought_back(client: Any, model: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -25,6 +24,7 @@ from streamlabel.cli._model import (
 from streamlabel.cli._output import json_option, write
 from streamlabel.data.text_rows import TextRow
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
+from streamlabel.models import learn_report
 from streamlabel.models.learn_report import LearnReport
 from streamlabel.models.snapshot import export_rows
 from streamlabel.models.tagger import MemoryTagger
@@ -32,7 +32,7 @@ from streamlabel.models.weak_answers import count_fires
 from streamlabel.results import Dataset, TextDataset
 from streamlabel.store.tagger_store import Tagger
 
-__all__ = ["add_label", "fires_data", "fires_lines", "report_data", "report_lines"]
+__all__ = ["add_label", "fires_lines", "report_data", "report_lines"]
 
 Sides: TypeAlias = tuple[list[str], list[str]]  # texts for yes, and for no
 YES = {"1", "1.0", "yes", "y", "true", "t", "accept", "x"}
@@ -170,11 +170,7 @@ def _split(rows: Iterable[TextRow], source: str, column: str) -> Sides:
 
 def report_data(report: LearnReport, revision: int | None) -> dict[str, Any]:
     """A report for `report_lines` and for JSON; revision None: it was not stored."""
-    found = dataclasses.asdict(report)
-    found["neighbours"] = [{"label": label, "weight": weight} for label, weight in report.neighbours]
-    found["seconds"] = round(report.seconds, 4)
-    found["fires"] = fires_data(report.fires)
-    return found | {"revision": revision}
+    return learn_report.report_data(report) | {"revision": revision}
 
 
 def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
@@ -196,10 +192,6 @@ def _likeness(neighbours: list[dict[str, Any]]) -> str:
     )
     parts = ["it resembles " + (like or "no label that is known"), *([f"it is unlike {unlike}"] if unlike else [])]
     return "; ".join(parts)
-
-
-def fires_data(fires: tuple[int, int] | None) -> dict[str, int] | None:
-    return None if fires is None else {"n_yes": fires[0], "n_looked_at": fires[1]}
 
 
 def fires_lines(fires: dict[str, int] | None, unit: str) -> list[str]:

@@ -20,8 +20,9 @@ from streamlabel.cli._model import (
     open_store,
 )
 from streamlabel.cli._output import json_option, write
-from streamlabel.cli.add_label import fires_data, fires_lines
+from streamlabel.cli.add_label import fires_lines
 from streamlabel.exceptions import NotFoundError
+from streamlabel.models.learn_report import fires_data
 from streamlabel.models.snapshot import export_rows
 from streamlabel.models.weak_answers import count_fires
 from streamlabel.store.model_store import ModelStore

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from streamlabel.cli._files import FileOptions, read_texts
 from streamlabel.cli._model import known_label, model_argument, open_tagger
 from streamlabel.cli._output import format_table, json_option, remark, write
 from streamlabel.exceptions import DataError
-from streamlabel.models.explain import Explanation
+from streamlabel.models.explain import N_WORDS, Explanation, explanation_data
 
 __all__ = ["explain", "suggest"]
 
@@ -51,7 +50,9 @@ def suggest(model: Path, texts: tuple[str, ...], k: int, as_json: bool) -> None:
 @model_argument
 @click.argument("text")
 @click.argument("label", required=False)
-@click.option("--words", type=click.IntRange(min=1), default=8, show_default=True, help="At most so many on each side.")
+@click.option(
+    "--words", type=click.IntRange(min=1), default=N_WORDS, show_default=True, help="At most so many on each side."
+)
 @json_option
 def explain(model: Path, text: str, label: str | None, words: int, as_json: bool) -> None:
     """Why TEXT (- for standard input) got its score for LABEL; by default for the best label.
@@ -62,7 +63,7 @@ def explain(model: Path, text: str, label: str | None, words: int, as_json: bool
     (text,) = _texts((text,), whole=True)
     label = tagger.suggest(text, 1)[0][0] if label is None else known_label(tagger.label_names_, label, model)
     found = tagger.explain(text, label, words)
-    write(_data(found), as_json=as_json, text=lambda: _lines(found))
+    write(explanation_data(found), as_json=as_json, text=lambda: _lines(found))
 
 
 def _texts(given: tuple[str, ...], *, whole: bool = False) -> list[str]:
@@ -83,14 +84,6 @@ def _table(found: dict[str, Any], *, with_text: bool) -> str:
     ]
     table = format_table(["score", "yes above", "label", ""], rows, right=(0, 1))
     return f"{found['text']}\n{table}" if with_text else table
-
-
-def _data(found: Explanation) -> dict[str, Any]:
-    data = dataclasses.asdict(found)
-    for side in ("words_for", "words_against"):
-        data[side] = [{"word": word, "part": part} for word, part in getattr(found, side)]
-    data["neighbours"] = [near._asdict() for near in found.neighbours]
-    return data | {"yes": found.score > found.threshold}
 
 
 def _lines(found: Explanation) -> str:

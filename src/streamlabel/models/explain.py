@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +12,9 @@ from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.models.vectorizers import words_at
 from streamlabel.results import FloatArray, IntArray
 
-__all__ = ["Explanation", "Neighbour", "explain_score"]
+__all__ = ["N_WORDS", "Explanation", "Neighbour", "explain_score", "explanation_data"]
 
+N_WORDS = 10  # shown on each side, where nobody says how many
 NO_WORDS = "the vectoriser has no words for its columns; only the neighbours can be told"
 NO_KNOWN_WORD = "the text has no word that the tagger knows; the score is what it says about any text"
 
@@ -46,6 +47,15 @@ class Explanation:
     others: float
     neighbours: tuple[Neighbour, ...]
     note: str = ""
+
+
+def explanation_data(found: Explanation) -> dict[str, Any]:
+    """An explanation as it is written in JSON, where pairs have names; a threshold may be infinite."""
+    data = asdict(found)
+    for side in ("words_for", "words_against"):
+        data[side] = [{"word": word, "part": part} for word, part in getattr(found, side)]
+    data["neighbours"] = [near._asdict() for near in found.neighbours]
+    return data | {"yes": found.score > found.threshold}
 
 
 def explain_score(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from streamlabel.models.snapshot import export_rows
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.models.text_answers import Answers
 from streamlabel.models.weak_answers import count_fires
 
-__all__ = ["LearnReport", "report_label"]
+__all__ = ["LearnReport", "fires_data", "report_data", "report_label"]
 
 
 @dataclass(frozen=True)
@@ -48,3 +49,16 @@ def report_label(model: StreamingLabelClassifier, answers: Answers, seconds: flo
         seconds,
         count_fires(model, number, export_rows(model)),
     )
+
+
+def report_data(report: LearnReport) -> dict[str, Any]:
+    """A report as it is written in JSON, where pairs have names; a threshold may be infinite."""
+    found = asdict(report)
+    found["neighbours"] = [{"label": label, "weight": weight} for label, weight in report.neighbours]
+    found["seconds"] = round(report.seconds, 4)
+    found["fires"] = fires_data(report.fires)
+    return found
+
+
+def fires_data(fires: tuple[int, int] | None) -> dict[str, int] | None:
+    return None if fires is None else {"n_yes": fires[0], "n_looked_at": fires[1]}

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array
 from streamlabel.data.text import check_texts
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.metrics.topk import check_k, top_k
-from streamlabel.models.explain import Explanation, explain_score
+from streamlabel.models.explain import N_WORDS, Explanation, explain_score
 from streamlabel.models.inputs import canonical_rows
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.models.text_answers import filled_rows
@@ -73,7 +73,7 @@ class TextSuggester(BaseEstimator):
         self._check_fitted()
         return filled_rows(self._features(check_texts(texts))).tolist()
 
-    def explain(self, text: str, label: str, n_words: int = 10) -> Explanation:
+    def explain(self, text: str, label: str, n_words: int = N_WORDS) -> Explanation:
         """The words that spoke for and against a label, and what the labels that it resembles say."""
         number = self._number(label)
         if not isinstance(text, str):

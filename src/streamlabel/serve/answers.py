@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,8 @@ from typing import Any, TypeAlias
 
 from scipy.special import expit
 
-from streamlabel.models.explain import Explanation
+from streamlabel.models.explain import explanation_data
+from streamlabel.models.learn_report import report_data
 from streamlabel.serve.living import LivingTagger, View
 from streamlabel.serve.refusals import Refusal
 from streamlabel.serve.requests import ExplainRequest, LearnRequest, RollbackRequest, SuggestRequest
@@ -59,7 +59,7 @@ def health(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
 
 def labels(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
     view = living.view()
-    found = [{field: _finite(getattr(record, field)) for field in OF_A_LABEL} for record in view.labels.values()]
+    found = [_strict({field: getattr(record, field) for field in OF_A_LABEL}) for record in view.labels.values()]
     return Reply({"revision": view.revision, "labels": found})
 
 
@@ -77,17 +77,13 @@ def explain(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
     if asked.label not in view.labels:
         raise Refusal(404, f"no label is called {asked.label!r}; GET /labels lists all")
     found = view.tagger.explain(asked.text, asked.label, asked.words)
-    return Reply({"revision": view.revision} | _explanation(found))
+    return Reply({"revision": view.revision} | _strict(explanation_data(found)))
 
 
 def learn(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
     asked = LearnRequest.of(body)
     report, revision = living.learn(asked.name, asked.yes, asked.no)
-    found = {field.name: _finite(getattr(report, field.name)) for field in dataclasses.fields(report)}
-    found["neighbours"] = [{"label": label, "weight": weight} for label, weight in report.neighbours]
-    if found.get("fires") is not None:
-        found["fires"] = dict(zip(("n_yes", "n_looked_at"), found["fires"], strict=True))
-    return Reply({"revision": revision} | found, 201)
+    return Reply({"revision": revision} | _strict(report_data(report)), 201)
 
 
 def retire(living: LivingTagger, path: Mapping[str, Any]) -> Reply:
@@ -118,14 +114,6 @@ def _suggestion(view: View, name: str, score: float) -> dict[str, Any]:
     return {"label": name, "score": score, "probability": probability, "yes": score > label.threshold}
 
 
-def _explanation(found: Explanation) -> dict[str, Any]:
-    data = {field.name: _finite(getattr(found, field.name)) for field in dataclasses.fields(found)}
-    for side in ("words_for", "words_against"):
-        data[side] = [{"word": word, "part": part} for word, part in getattr(found, side)]
-    data["neighbours"] = [near._asdict() for near in found.neighbours]
-    return data | {"yes": found.score > found.threshold}
-
-
-def _finite(value: Any) -> Any:
+def _strict(data: dict[str, Any]) -> dict[str, Any]:
     """JSON has no infinity: a threshold that nothing exceeds is null."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in data.items()}

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from streamlabel.models.explain import N_WORDS
 from streamlabel.serve.refusals import Refusal
 
 __all__ = [
@@ -54,7 +55,7 @@ class ExplainRequest:
 
     text: str
     label: str
-    words: int = 10
+    words: int = N_WORDS
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> ExplainRequest:
