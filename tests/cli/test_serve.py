@@ -92,10 +92,11 @@ def test_a_label_that_was_learned_outlives_the_service(start: Callable[..., Any]
 @needs_signals
 def test_ctrl_c_ends_it_and_a_token_is_asked_for(start: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "token").write_text("t" * 30)
-    process, ask = start("--token-file", str(tmp_path / "token"), "--read-only")
+    process, ask = start("--token-file", str(tmp_path / "token"), "--read-only", "--allow-host", "Tags.example")
     assert ask("GET", "/health")[0] == 401
     assert ask("GET", "/health", Authorization=f"Bearer {'t' * 30}")[0] == 200
     assert ask("GET", "/health", Host="evil.example")[0] == 421
+    assert ask("GET", "/health", Host="tags.example", Authorization=f"Bearer {'t' * 30}")[0] == 200
     assert ask("DELETE", "/labels/1", Authorization=f"Bearer {'t' * 30}")[0] == 503
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE)
@@ -117,6 +118,7 @@ def test_what_keeps_it_from_beginning(call: Callable[..., Result], model: Path, 
     assert "there is no model" in call("serve", tmp_path / "none", code=3).stderr
     assert "--token-file" in call("serve", model, "--host", "0.0.0.0", code=2).stderr
     assert "no such file" in call("serve", model, "--token-file", tmp_path / "none", code=3).stderr
+    assert "without a port" in call("serve", model, "--allow-host", "tags.example:80", code=1).stderr
     call("serve", model, "--port", "70000", code=2)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from streamlabel.exceptions import DataError, NotFoundError, StreamlabelError
-from streamlabel.serve.gate import Gate, is_loopback, names_of, read_token
+from streamlabel.serve.gate import Gate, host_name, is_loopback, names_of, read_token
 from streamlabel.serve.refusals import Refusal
 from streamlabel.serve.server import address_of, listen, url_of
 
@@ -58,8 +58,22 @@ def test_the_names_of_an_address() -> None:
     assert names_of("::1", "::1") == {"::1", "127.0.0.1", "localhost"}
     assert names_of("0.0.0.0", "0.0.0.0") is None
     assert names_of("::", "::") is None
+    assert names_of("0.0.0.0", "0.0.0.0", ["tags.example"]) is None
     with pytest.raises(ValueError, match="token"):
         Gate(None)
+
+
+def test_names_that_a_proxy_passes_on() -> None:
+    gate = Gate(names_of("127.0.0.1", "127.0.0.1", [host_name("Tags.Example."), host_name("[2001:db8::1]")]))
+    for host in (b"tags.example", b"TAGS.example:443", b"[2001:db8::1]:8000", b"localhost"):
+        assert passes(gate, (b"host", host)) == 200
+    assert passes(gate, (b"host", b"other.tags.example")) == 421
+
+
+@pytest.mark.parametrize("name", ["", "http://tags.example", "tags.example:443", "a b", "*/", "[::1", "x@tags.example"])
+def test_what_is_no_name_of_a_host(name: str) -> None:
+    with pytest.raises(DataError, match="without http"):
+        host_name(name)
 
 
 @pytest.mark.parametrize(

@@ -23,18 +23,24 @@ __all__ = ["serve"]
     "--token-file", type=click.Path(path_type=Path), metavar="FILE",
     help="Only who sends 'Authorization: Bearer' and the token in FILE is answered.",
 )  # fmt: skip
+@click.option(
+    "--allow-host", "allowed", multiple=True, metavar="NAME",
+    help="Also answer requests to this name, which a proxy passes on; may be repeated.",
+)  # fmt: skip
 @actor_option
 @json_option
 def serve(
-    model: Path, host: str, port: int, read_only: bool, token_file: Path | None, actor: str, as_json: bool
-) -> None:
+    model: Path, host: str, port: int, read_only: bool, token_file: Path | None, allowed: tuple[str, ...], actor: str,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Answer over HTTP, in JSON, from MODEL: suggest, explain, and learn labels.
 
     A new label is on the disk when it is answered; other requests are answered meanwhile. An address that other
-    machines can reach needs --token-file; nothing is encrypted, so put a proxy with TLS in front. Ctrl-C ends it.
+    machines can reach needs --token-file. Nothing is encrypted: put a proxy with TLS in front, and then give
+    --token-file, too, and --allow-host with the name that the proxy is asked by. Ctrl-C ends it.
     """
     from streamlabel.serve.app import create_app
-    from streamlabel.serve.gate import Gate, is_loopback, names_of, read_token
+    from streamlabel.serve.gate import Gate, host_name, is_loopback, names_of, read_token
     from streamlabel.serve.living import LivingTagger
     from streamlabel.serve.server import address_of, listen, make_server, run_until_signal, url_of
 
@@ -42,8 +48,9 @@ def serve(
     address = address_of(host)
     if token is None and not is_loopback(address):
         raise click.UsageError(f"other machines can reach {host}; give --token-file, or --host 127.0.0.1")
+    names = names_of(host, address, [host_name(name) for name in allowed])
     living = LivingTagger(open_tagger(model), actor=actor, read_only=read_only)
-    server = make_server(create_app(living, Gate(names_of(host, address), token)))
+    server = make_server(create_app(living, Gate(names, token)))
     listener = listen(address, port)
     view = living.view()
     data = {

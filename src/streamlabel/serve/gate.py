@@ -18,12 +18,12 @@ from pathlib import Path
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.serve.refusals import Refusal
 
-__all__ = ["Gate", "is_loopback", "names_of", "read_token"]
+__all__ = ["Gate", "host_name", "is_loopback", "names_of", "read_token"]
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LEAST_TOKEN = 20
 MOST_TOKEN = 4096
-HOST = re.compile(r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?::\d{1,5})?", re.IGNORECASE)
+HOST = re.compile(r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?P<port>:\d{1,5})?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,8 +43,7 @@ class Gate:
         for name, value in headers:
             found.setdefault(name.lower(), []).append(value)
         if self.names is not None and not self._is_ours(found.get(b"host", [])):
-            known = ", ".join(sorted(self.names))
-            raise Refusal(421, f"the Host header names another host; this service answers to {known}")
+            raise Refusal(421, "the Host header names a host that this service is not; --allow-host adds a name")
         if self.token is not None and not self._is_known(found):
             raise Refusal(401, "send the header 'Authorization: Bearer TOKEN'", {"WWW-Authenticate": "Bearer"})
 
@@ -52,7 +51,7 @@ class Gate:
         match = HOST.fullmatch(hosts[0].decode("latin-1")) if len(hosts) == 1 else None
         if match is None or self.names is None:
             return False
-        return (match["six"] or match["name"].removesuffix(".")).lower() in self.names
+        return _name_in(match) in self.names
 
     def _is_known(self, headers: Mapping[bytes, list[bytes]]) -> bool:
         given = headers.get(b"authorization", [])
@@ -68,12 +67,27 @@ def is_loopback(address: str) -> bool:
     return ipaddress.ip_address(address).is_loopback
 
 
-def names_of(host: str, address: str) -> frozenset[str] | None:
-    """The names under which a service at ``address``, asked for as ``host``, is asked; None for any."""
+def names_of(host: str, address: str, more: Iterable[str] = ()) -> frozenset[str] | None:
+    """The names under which a service at ``address``, asked for as ``host``, is asked; None for any.
+
+    more : others that a proxy passes on, as `host_name` checks them
+    """
     if ipaddress.ip_address(address).is_unspecified:
         return None
-    more = LOOPBACK if is_loopback(address) else ()
-    return frozenset(name.lower() for name in (host, address, *more))
+    own = LOOPBACK if is_loopback(address) else ()
+    return frozenset(name.lower() for name in (host, address, *own, *more))
+
+
+def host_name(text: str) -> str:
+    """A name as a Host header has it, in lower case and without port; DataError where it is none."""
+    match = HOST.fullmatch(text)
+    if match is None or match["port"] is not None:
+        raise DataError(f"{text!r} is no name of a host; give the name alone, without http:// and without a port")
+    return _name_in(match)
+
+
+def _name_in(match: re.Match[str]) -> str:
+    return (match["six"] or match["name"].removesuffix(".")).lower()
 
 
 def read_token(path: Path) -> str:
