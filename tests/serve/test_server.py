@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from streamlabel import Tagger
+from streamlabel.models.tagger import MemoryTagger
 from streamlabel.serve.gate import Gate
 from streamlabel.serve.living import LivingTagger
 from streamlabel.serve.server import listen, make_server
+from tagged_texts import tagged_texts
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
@@ -90,7 +95,7 @@ def test_a_head_that_trickles_is_cut_off_also_after_an_answer(
     monkeypatch.setattr(server, "SECONDS_FOR_HEAD", 0.5)
     with started(living, loopback) as service, service.connect() as connection:
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert b'"ok"' in connection.recv(65536)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
         assert cut_off(connection, b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"x" * 1000)
 
 
@@ -149,6 +154,34 @@ def test_a_stalled_body_at_the_end_is_answered_without_a_traceback(
     assert b"is ending" in said
     assert not [record for record in caplog.records if record.exc_info]
     assert "Traceback" not in caplog.text
+
+
+def test_a_label_that_is_being_learned_at_the_end_is_kept(
+    living: LivingTagger, loopback: Gate, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its asker hears that the service is ending."""
+    begun, go_on, learn = threading.Event(), threading.Event(), MemoryTagger.learn
+
+    def slowly(tagger: MemoryTagger, *arguments: Any) -> Any:
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        return learn(tagger, *arguments)
+
+    monkeypatch.setattr(MemoryTagger, "learn", slowly)
+    monkeypatch.setattr(server, "SECONDS_TO_END", 1)
+    data = tagged_texts(200, 60)
+    body = json.dumps({"name": "football", "yes": [data.texts[i] for i in data.rows["football"][:5]]}).encode()
+    head = HEAD.replace(b"suggest", b"labels").replace(b"100", str(len(body)).encode())
+    with started(living, loopback) as service, service.connect() as connection:
+        connection.sendall(head + body)
+        assert begun.wait(PATIENCE)
+        service.end()
+        assert everything(connection).startswith(b"HTTP/1.1 503 ")
+        go_on.set()
+        limit = time.monotonic() + PATIENCE
+        while "football" not in living.view().labels and time.monotonic() < limit:
+            time.sleep(0.05)
+    assert Tagger.open(model).label_names_[-1] == "football"
 
 
 def test_there_is_time_for_a_body_at_the_end() -> None:
