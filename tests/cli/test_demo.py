@@ -81,6 +81,18 @@ def test_the_text_form_says_where_the_report_is(tmp_path):
     assert page.stat().st_size > 2000
 
 
+def test_only_a_report_of_its_own_is_replaced(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("precious")
+    arguments = ["demo", "--batches", "1", "--budget", "40", "--out", str(page)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 4
+    assert "no report of the demo" in result.output
+    assert page.read_text() == "precious"
+    page.unlink()
+    assert [CliRunner().invoke(main, arguments).exit_code for _ in range(2)] == [0, 0]
+
+
 def test_on_a_real_set(data_root, tmp_path):
     result = CliRunner().invoke(
         main, ["demo", "--dataset", "mediamill_reduced", "--json", "--out", str(tmp_path / "r.html")]

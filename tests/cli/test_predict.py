@@ -99,6 +99,55 @@ def test_forms_say_the_same(model: Path, call: Call, ask: Ask, unseen: Path, tmp
     ]
 
 
+def test_what_is_read_is_never_overwritten_and_other_files_only_by_force(
+    model: Path, call: Call, unseen: Path, tmp_path: Path
+) -> None:
+    before = unseen.read_bytes()
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(unseen)
+    for out in (unseen, link):
+        said = call("predict", model, unseen, "--out", out, "--force", code=4).stderr
+        assert "is the file that is read" in said
+    out = tmp_path / "out.jsonl"
+    out.write_text("precious")
+    assert "--force" in call("predict", model, unseen, "--out", out, code=4).stderr
+    assert (unseen.read_bytes(), out.read_text()) == (before, "precious")
+    done = call("predict", model, unseen, "--out", out, "--force")
+    assert done.stderr.endswith(f"wrote {len(DATA.unseen)} rows to {out}\n")
+    assert out.read_text() == call("predict", model, unseen).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "code"),
+    [
+        ("out.csv", ["--json"], 2),
+        ("out.jsonl", ["--json"], 2),
+        ("out.xlsx", [], 2),
+        ("out", [], 2),
+        ("out.csv", ["--to", "jsonl"], 2),
+        ("out.json", ["--to", "jsonl", "--json"], 2),
+        ("out.json", [], 0),
+        ("out.json", ["--json"], 0),
+        ("out.txt", ["--to", "csv"], 0),
+        ("out.ndjson", [], 0),
+    ],
+)
+def test_the_ending_says_how_it_is_written(
+    model: Path, call: Call, unseen: Path, tmp_path: Path, name: str, options: list[str], code: int
+) -> None:
+    out = tmp_path / name
+    said = call("predict", model, unseen, "--out", out, *options, code=code)
+    assert out.exists() == (code == 0)
+    if code:
+        assert "--out" in said.stderr or "--to or --json" in said.stderr
+    elif name.endswith(".json"):
+        assert len(json.loads(out.read_text())) == len(DATA.unseen)
+    elif name.endswith(".txt"):
+        assert out.read_text().startswith("row,id,label,score,threshold\n")
+    else:
+        assert len([json.loads(line) for line in out.read_text().splitlines()]) == len(DATA.unseen)
+
+
 def test_no_spreadsheet_runs_a_label(tmp_path: Path, call: Call) -> None:
     clf = StreamingLabelClassifier.from_coef(np.eye(2), np.zeros(2), ["=1+1", "plain"])
     ModelStore.create(tmp_path / "model", clf).close()

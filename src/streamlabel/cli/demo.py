@@ -11,7 +11,7 @@ import click
 
 from streamlabel.cli._output import format_table, json_option, note, plural, progress_bar, write
 from streamlabel.data.catalogue import load_catalogue_set
-from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.exceptions import ConflictError, DataError, NotFoundError
 from streamlabel.experiments.arrivals import (
     ArrivalSettings,
     BatchRecord,
@@ -23,6 +23,7 @@ from streamlabel.experiments.arrivals import (
 from streamlabel.experiments.report_page import report_page
 
 _SHOWN_NEIGHBOURS = 6
+PAGE_TITLE = b"<title>streamlabel: labels on the fly</title>"
 
 
 @click.command()
@@ -61,6 +62,8 @@ def demo(dataset: str | None, budget: int, batches: int, past: float, seed: int,
         aside.unlink()
     except OSError as error:
         raise DataError(f"{out}: the report cannot be written there ({error.strerror}); change --out") from error
+    if out.exists() and not _is_report(out):
+        raise ConflictError(f"{out} is there already, and is no report of the demo; change --out")
     settings = ArrivalSettings(past, batches, budget, seed)
     if dataset is None:
         train, test = corpus_sets(seed)
@@ -71,6 +74,12 @@ def demo(dataset: str | None, budget: int, batches: int, past: float, seed: int,
         result = run_arrivals(train, test, settings, progress=progress)
     _write_page(out, report_page(result))
     write(_as_data(result, out), as_json=as_json, text=lambda: _as_text(result, out))
+
+
+def _is_report(path: Path) -> bool:
+    """Whether the demo wrote it: that may be made anew, nothing else."""
+    with open(path, "rb") as handle:
+        return PAGE_TITLE in handle.read(1024)
 
 
 def _write_page(path: Path, page: str) -> None:

@@ -18,10 +18,10 @@ import numpy as np
 
 from streamlabel.cli._files import FileOptions, file_options, read_set, read_texts
 from streamlabel.cli._model import has_texts, model_argument, open_store
-from streamlabel.cli._output import json_option, progress_bar
+from streamlabel.cli._output import json_option, plural, progress_bar, remark
 from streamlabel.data._bytes import replacing
 from streamlabel.data.csv_cells import guarded
-from streamlabel.exceptions import DataError
+from streamlabel.exceptions import ConflictError, DataError
 from streamlabel.models.inputs import canonical_rows
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.models.vectorizers import VectorizerState, restore_vectorizer
@@ -33,6 +33,7 @@ from streamlabel.store.tagger_store import VECTORIZER
 __all__ = ["Predicted", "predict", "write_predictions"]
 
 TEXT_BYTES = 1 << 14
+FORM_OF_ENDING = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
 class Predicted(NamedTuple):
@@ -50,60 +51,99 @@ class Predicted(NamedTuple):
 @click.option("--thresholds", is_flag=True, help="Instead: the labels whose score exceeds their threshold.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write here instead of standard output.")
 @click.option("--to", type=click.Choice(["jsonl", "csv"]), help="How it is written  [default: by --out, else jsonl]")
+@click.option("--force", is_flag=True, help="Overwrite a file that is there (never FILE).")
 @click.option("--memory", type=click.IntRange(min=1), default=512, show_default=True, metavar="MB", help="For scoring.")
 @click.option("--rows-per-block", type=click.IntRange(min=1), help="Instead of what --memory allows.")
 @json_option
 def predict(
-    model: Path, file: str, k: int | None, thresholds: bool, out: Path | None, to: str | None, memory: int,
-    rows_per_block: int | None, as_json: bool, **arguments: Any,
+    model: Path, file: str, k: int | None, thresholds: bool, out: Path | None, to: str | None, force: bool,
+    memory: int, rows_per_block: int | None, as_json: bool, **arguments: Any,
 ) -> None:  # fmt: skip
     """Labels for every text or row of FILE (- for standard input), in the order of the file.
 
     FILE is JSONL or CSV with texts, or one text a line (.txt), for a model of texts; else a set of rows (svmlight, XC
-    text, ...). One line of JSON a row, or with --to csv one line a label. A score is no probability: it means yes where
+    text, ...). One line of JSON a row, or with --to csv (--out NAME.csv) one line a label. A score is no probability: it means yes where
     it exceeds the label's own threshold, which is written beside it. Rows are read, scored and written block by block:
     memory does not grow with the number of texts or labels.
     """
     if k is not None and thresholds:
         raise click.UsageError("give -k or --thresholds, not both")
     limit, options = memory << 20, FileOptions.of(arguments)
-    form = "json" if as_json else to or ("csv" if out is not None and out.suffix == ".csv" else "jsonl")
+    form = _form(out, to, as_json)
+    if out is not None:
+        _check_out(out, [file, options.labels_file], force=force)
     with open_store(model, cache_bytes=limit // 2) as store:
         size = rows_per_block or rows_within(limit // 2, TEXT_BYTES)
         blocks = _of_texts if has_texts(store) else _of_rows
         classifier = store.model(learning=False)
         rows = blocks(store, classifier, file, options, size, None if thresholds else k or 5)
         with progress_bar("predicting") as progress, _opened(out) as handle:
-            write_predictions(_counted(rows, progress), store.label_names, classifier.thresholds_, handle, form)
+            counted = _counted(rows, progress)
+            n_rows = write_predictions(counted, store.label_names, classifier.thresholds_, handle, form)
+    if out is not None:
+        remark(f"wrote {plural(n_rows, 'row')} to {out}")
 
 
 def write_predictions(
     rows: Iterable[Predicted], names: Sequence[str], thresholds: FloatArray, handle: IO[str], form: str
-) -> None:
-    """``form``: "jsonl", "csv", or "json" for one document. ``thresholds`` are those of the labels."""
+) -> int:
+    """``form``: "jsonl", "csv", or "json" for one document. ``thresholds`` are those of the labels. How many rows."""
+    n_rows = 0
     bounds = [f"{bound:.6g}" if form == "csv" or math.isfinite(bound) else "null" for bound in thresholds.tolist()]
     if form == "csv":
         writer = csv.writer(handle, lineterminator="\n")
         writer.writerow(["row", "id", "label", "score", "threshold"])
         cells = [guarded(name) for name in names]
-        for number, (id_, found) in enumerate(rows):
+        for n_rows, (id_, found) in enumerate(rows, start=1):
             shown = "" if id_ is None else guarded(id_)
             for label, score in zip(found.labels.tolist(), found.scores.tolist(), strict=True):
-                writer.writerow([number, shown, cells[label], f"{score:.6g}", bounds[label]])
-        return
+                writer.writerow([n_rows - 1, shown, cells[label], f"{score:.6g}", bounds[label]])
+        return n_rows
     before, between, after = ("[\n", ",\n", "\n]\n") if form == "json" else ("", "\n", "\n")
     quoted = [json.dumps(name, ensure_ascii=False) for name in names]
     mark = before
-    for number, (id_, found) in enumerate(rows):
+    for n_rows, (id_, found) in enumerate(rows, start=1):
         labels = ", ".join([quoted[label] for label in found.labels.tolist()])
         scores = ", ".join([f"{score:.6g}" for score in found.scores.tolist()])
         above = ", ".join([bounds[label] for label in found.labels.tolist()])
         shown = "" if id_ is None else f'"id": {json.dumps(id_, ensure_ascii=False)}, '
         handle.write(
-            f'{mark}{{"row": {number}, {shown}"labels": [{labels}], "scores": [{scores}], "thresholds": [{above}]}}'
+            f'{mark}{{"row": {n_rows - 1}, {shown}"labels": [{labels}], "scores": [{scores}], "thresholds": [{above}]}}'
         )
         mark = between
     handle.write(after if mark == between else "[]\n" if form == "json" else "")
+    return n_rows
+
+
+def _form(out: Path | None, to: str | None, as_json: bool) -> str:
+    """How it is written: as --json or --to say, which the ending of --out must not contradict; else by the ending."""
+    if as_json and to is not None:
+        raise click.UsageError("give --to or --json, not both")
+    asked = "json" if as_json else to
+    if out is None:
+        return asked or "jsonl"
+    endings = [ending for ending in out.suffixes if ending not in (".gz", ".bz2")]
+    ending = endings[-1] if endings else ""
+    told = FORM_OF_ENDING.get(ending)
+    if as_json and told != "json":
+        raise click.UsageError(f"--json writes one JSON document: --out must end in .json, not {ending!r}")
+    if told is None and asked is None:
+        known = ", ".join(FORM_OF_ENDING)
+        raise click.UsageError(f"the ending {ending!r} of --out is not known; use one of {known}, or give --to")
+    if told is not None and asked is not None and told != asked:
+        raise click.UsageError(f"--to {asked} and the ending {ending!r} of --out contradict each other; drop one")
+    return asked or told or "jsonl"
+
+
+def _check_out(out: Path, inputs: Sequence[str | None], *, force: bool) -> None:
+    """Found before the work is done: what is read is never overwritten, other files with --force."""
+    if not out.exists():
+        return
+    for path in inputs:
+        if path is not None and path != "-" and Path(path).exists() and out.samefile(path):
+            raise ConflictError(f"{out} is the file that is read; choose another name for --out")
+    if not force:
+        raise ConflictError(f"{out} is there already; --force overwrites a file")
 
 
 def _of_texts(
