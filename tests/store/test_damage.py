@@ -178,6 +178,43 @@ def test_a_catalogue_beyond_repair_is_said_to_be(stored):
     assert not finding.repaired
 
 
+@pytest.mark.parametrize("label", [None, "second"])
+def test_labels_that_lost_their_rows_do_not_come_back(stored, segment, right, problem, label):
+    os.truncate(segment, row_at(6, 0) + 10)
+    ModelStore.doctor(stored, repair=True)
+    with ModelStore.open(stored, "a") as store:
+        store.rename("known 0", "x")
+        before = store.revision
+        with pytest.raises(DataError, match=r"revision 3 has damaged labels.*nothing was changed") as refused:
+            store.rollback(3, label=label)
+        assert "'second'" in str(refused.value)
+        assert ("'first'" in str(refused.value)) is (label is None)
+        assert "known" not in str(refused.value)
+        assert store.revision == before
+        assert store.rollback(3, label="x") == before + 1  # this one is whole
+        assert store.rollback(1) == before + 2  # a revision before the lost ones
+    assert np.array_equal(ModelStore.open(stored).scores(problem.unseen), right[:, :6])
+    assert {finding.kind for finding in ModelStore.doctor(stored)} == {"history"}
+
+
+def test_a_name_that_was_written_to_does_not_come_back(stored):
+    edit(stored, "UPDATE version SET threshold = 0.25 WHERE name = 'first'")
+    ModelStore.doctor(stored, repair=True)
+    with ModelStore.open(stored, "a") as store, pytest.raises(DataError, match=r"written to.*nothing was changed"):
+        store.rollback(label="first")
+
+
+def test_rows_of_features_that_are_lost_do_not_come_back(stored):
+    (rows,) = (path for path in stored.glob("P-*") if path.stat().st_size > 20_000)
+    flip(rows, rows.stat().st_size // 2)
+    ModelStore.doctor(stored, repair=True)
+    with ModelStore.open(stored, "a") as store:
+        with pytest.raises(DataError, match="part 'learning' is damaged in revision 3; nothing was changed"):
+            store.rollback(3)
+        assert store.parts() == ["trials"]
+        store.model()
+
+
 def edit(path, *statements):
     """Change a catalogue behind the back of the store."""
     connection = sqlite3.connect(path / "catalogue.db", isolation_level=None)

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from streamlabel._validation import check_label_names
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
 from streamlabel.store.append import begin_versions
+from streamlabel.store.damage import damaged_versions
 from streamlabel.store.format import CATALOGUE
-from streamlabel.store.parts import Part
-from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_meta
+from streamlabel.store.parts import Part, read_part
+from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_files, read_meta
 from streamlabel.store.writer import Change, StoreWriter
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "roll_back_label",
     "set_threshold",
 ]
+
+SHOWN = 10
 
 
 def rename_label(writer: StoreWriter, snapshot: Snapshot, name: str, new_name: str, key: str | None) -> None:
@@ -70,6 +73,7 @@ def roll_back(writer: StoreWriter, snapshot: Snapshot, revision: int, key: str |
         before = {"revision": revision}
         then = set(connection.execute(f"SELECT v.number FROM version v WHERE {LIVE}", before).fetchall())
         now = set(connection.execute("SELECT v.number FROM version v WHERE v.retired IS NULL").fetchall())
+        _check_rows(writer, sorted(number for (number,) in then - now), revision)
         _end(change, "version", now - then)
         for (number,) in sorted(then - now):
             connection.execute(
@@ -79,6 +83,7 @@ def roll_back(writer: StoreWriter, snapshot: Snapshot, revision: int, key: str |
             )
         parts_then = set(connection.execute(f"SELECT v.number FROM part v WHERE {LIVE}", before).fetchall())
         parts_now = set(connection.execute("SELECT v.number FROM part v WHERE v.retired IS NULL").fetchall())
+        _check_parts(writer, sorted(number for (number,) in parts_then - parts_now), revision)
         _end(change, "part", parts_now - parts_then)
         for (number,) in sorted(parts_then - parts_now):
             _revive_part(change, number)
@@ -97,7 +102,7 @@ def roll_back_label(writer: StoreWriter, snapshot: Snapshot, name: str, revision
             raise DataError(f"label {name!r} has not changed since the oldest revision; retire takes it out")
     _check_revision(writer, snapshot, revision)
     found = connection.execute(
-        f"SELECT v.classifier, v.name, v.threshold FROM version v WHERE v.label = :label AND {LIVE}",
+        f"SELECT v.classifier, v.name, v.threshold, v.number FROM version v WHERE v.label = :label AND {LIVE}",
         {"label": label, "revision": revision},
     ).fetchone()
     taken = found is not None and found[1] in snapshot.names and snapshot.labels[snapshot.column(found[1])] != label
@@ -108,7 +113,8 @@ def roll_back_label(writer: StoreWriter, snapshot: Snapshot, name: str, revision
     with writer.change("rollback", {"label": name, "to": revision}, key) as change:
         end_versions(change, [label])
         if found is not None:
-            begin_versions(change, [(label, *found)])
+            _check_rows(writer, [found[3]], revision)
+            begin_versions(change, [(label, *found[:3])])
 
 
 def put_part(writer: StoreWriter, snapshot: Snapshot, name: str, part: Part, key: str | None) -> None:
@@ -167,6 +173,36 @@ def _revive_part(change: Change, number: int) -> None:
         "WHERE part = ?",
         (cursor.lastrowid, number),
     )
+
+
+def _check_rows(writer: StoreWriter, numbers: Sequence[int], revision: int) -> None:
+    """No version comes back whose row is damaged: `doctor` may have taken it out."""
+    damaged = list(damaged_versions(writer.folder, writer.connection, numbers))
+    if not damaged:
+        return
+    names = ", ".join(repr(version.name) for version in damaged[:SHOWN])
+    more = f" and {len(damaged) - SHOWN} more" if len(damaged) > SHOWN else ""
+    advice = "choose another revision, or learn it again"
+    if len(numbers) > 1:
+        advice = "choose a revision that is whole, or bring the other labels back one by one"
+    raise DataError(
+        f"revision {revision} has damaged labels: {names}{more} ({damaged[0].problem}); nothing was changed; {advice}",
+        source=writer.folder,
+    )
+
+
+def _check_parts(writer: StoreWriter, numbers: Sequence[int], revision: int) -> None:
+    files = read_files(writer.connection, writer.folder, writer.n_features)
+    for number in numbers:
+        (name,) = writer.connection.execute("SELECT name FROM part WHERE number = ?", (number,)).fetchone()
+        try:
+            read_part(writer.folder, writer.connection, files, name, revision)
+        except (DataError, NotFoundError) as error:
+            raise DataError(
+                f"the part {name!r} is damaged in revision {revision}; nothing was changed; choose a revision that is "
+                "whole, or bring labels back one by one",
+                source=writer.folder,
+            ) from error
 
 
 def _find_label(writer: StoreWriter, snapshot: Snapshot, name: str) -> int:

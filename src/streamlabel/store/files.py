@@ -59,20 +59,24 @@ def create_file(folder: Path, info: FileInfo) -> int:
     return descriptor
 
 
-def map_file(folder: Path, info: FileInfo) -> memoryview:
-    """What follows the header, mapped read-only; shorter than ``n_bytes`` where the file was cut short."""
+def map_file(folder: Path, info: FileInfo, *, lenient: bool = False) -> memoryview:
+    """What follows the header, mapped read-only; shorter than ``n_bytes`` where the file was cut short.
+
+    ``lenient`` takes a file that is too long, or has a wrong header, for what it may still hold.
+    """
     path = folder / info.name
     descriptor = open_regular(path)
     try:
         size = os.fstat(descriptor).st_size
-        if size > HEADER_SIZE + info.n_bytes:
+        if size > HEADER_SIZE + info.n_bytes and not lenient:
             raise DataError(f"has {size} bytes; the catalogue says {HEADER_SIZE + info.n_bytes}", source=path)
         problem = header_problem(info, os.read(descriptor, HEADER_SIZE))
-        if problem:
+        if problem and not lenient:
             raise DataError(f"{problem}; run doctor", source=path)
-        if size == HEADER_SIZE:
+        if size <= HEADER_SIZE:
             return memoryview(b"")
-        return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))[HEADER_SIZE:]
+        whole = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        return whole[HEADER_SIZE : HEADER_SIZE + info.n_bytes]
     finally:
         os.close(descriptor)
 

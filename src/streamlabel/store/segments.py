@@ -74,11 +74,11 @@ def room_for(n_features: int, n_before: int, n_now: int) -> int:
 
 
 class Segment:
-    """One mapped file of rows."""
+    """One mapped file of rows; ``lenient``: whatever its length and header."""
 
-    def __init__(self, folder: Path, info: FileInfo) -> None:
+    def __init__(self, folder: Path, info: FileInfo, *, lenient: bool = False) -> None:
         self.info = info
-        self._bytes = map_file(folder, info)
+        self._bytes = map_file(folder, info, lenient=lenient)
         whole = len(self._bytes) // (4 * info.n_features) if info.kind == DENSE else 0
         self._rows = np.frombuffer(self._bytes, _VALUE, whole * info.n_features).reshape(whole, info.n_features)
 

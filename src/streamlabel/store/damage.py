@@ -1,0 +1,71 @@
+"""Which versions of labels have lost their rows: every row against its checksum, however damaged its file is."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.store.files import FileInfo
+from streamlabel.store.format import CATALOGUE, PART
+from streamlabel.store.limits import check_column
+from streamlabel.store.reader import read_files, read_meta
+from streamlabel.store.segments import Place, Segment, version_checksum
+
+__all__ = ["DamagedVersion", "damaged_versions"]
+
+QUERY = (
+    "SELECT c.segment, c.slot, c.start, c.nnz, c.checksum, c.intercept, v.label, v.name, v.retired, c.id, v.threshold, "
+    "v.checksum FROM classifier c JOIN version v ON v.classifier = c.id"
+)
+
+
+@dataclass(frozen=True)
+class DamagedVersion:
+    """What a label was until revision ``retired`` (None: it still is), where its row lies, and what is wrong."""
+
+    label: int
+    name: str
+    retired: int | None
+    segment: int
+    slot: int
+    problem: str
+
+
+def damaged_versions(
+    folder: Path, connection: sqlite3.Connection, numbers: Collection[int] | None = None
+) -> Iterator[DamagedVersion]:
+    """The damaged ones of all versions, or of those with these numbers; only their rows are read."""
+    source = folder / CATALOGUE
+    files = read_files(connection, folder, int(read_meta(connection, source)["n_features"]))
+    if numbers is None:
+        rows = connection.execute(QUERY).fetchall()
+    else:
+        found = (connection.execute(f"{QUERY} WHERE v.number = ?", (number,)).fetchone() for number in numbers)
+        rows = [row for row in found if row is not None]
+    check_column((number for row in rows for number in (*row[:5], row[6])), int, "the table of classifiers", source)
+    check_column((row[5] for row in rows), float, "the table of classifiers", source)
+    segments: dict[int, Segment | None] = {}
+    for number, slot, start, nnz, expected, intercept, label, name, retired, classifier, threshold, said in rows:
+        if number not in files or files[number].kind == PART:
+            problem = "its segment is not in the catalogue"
+        else:
+            if number not in segments:
+                segments[number] = _segment(folder, files[number])
+            segment = segments[number]
+            problem = "its file is not there"
+            if segment is not None:
+                problem = segment.problem(Place(number, slot, start, nnz), expected, intercept)
+            if not problem and version_checksum(label, classifier, name, threshold) != said:
+                problem = "its name, threshold or place was written to"
+        if problem:
+            yield DamagedVersion(label, name, retired, number, slot, problem)
+
+
+def _segment(folder: Path, info: FileInfo) -> Segment | None:
+    try:
+        return Segment(folder, info, lenient=True)
+    except (DataError, NotFoundError):
+        return None
