@@ -100,6 +100,23 @@ def test_doctor_finds_and_mends(model: Path, call: Call, ask: Ask) -> None:
     call("doctor", model, code=1)
 
 
+def test_doctor_speaks_to_people_at_a_shell(model: Path, tmp_path: Path, call: Call) -> None:
+    table = tmp_path / "all.csv"
+    table.write_text("text,tags\n")
+    assert call("doctor", table, code=1).stderr == f"error: {table}: is a file, not a model directory\n"
+    for path in model.glob("P-*"):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        path.write_bytes(bytes(content))
+    said = call("doctor", model, code=1).stdout
+    assert f"'streamlabel doctor {model} --repair' mends" in said
+    assert said.count("streamlabel doctor") == 1
+    assert "MODEL" not in said
+    assert "fit again" in said
+    assert "put it" not in said
+    assert f"'streamlabel history {model}'" in call("rollback", model, code=2).stderr
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_prints_a_script(call: Call, ask: Ask, shell: str) -> None:
     script = call("completion", shell).stdout

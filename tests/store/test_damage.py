@@ -90,6 +90,54 @@ def test_a_segment_that_was_cut_short(stored, segment, right, problem):
         assert np.array_equal(store.scores(problem.unseen)[:, :6], right[:, :6])
 
 
+def test_room_that_is_missing_costs_no_label(stored, segment, right, problem):
+    """The end of a segment is reserved room: nothing is lost with it."""
+    os.truncate(segment, segment.stat().st_size - 1000)
+    (finding,) = ModelStore.doctor(stored)
+    assert finding.kind == "file"
+    assert "repair mends it; 8 of its 8 labels are whole" in finding.remedy
+    (finding,) = ModelStore.doctor(stored, repair=True)
+    assert finding.repaired
+    assert np.array_equal(ModelStore.open(stored).scores(problem.unseen), right)
+
+
+def test_only_labels_without_a_row_are_said_to_be_lost(stored, segment):
+    os.truncate(segment, row_at(6, 0) + 10)
+    found = ModelStore.doctor(stored)
+    assert [finding.subject for finding in found if finding.kind == "label"] == [7, 8]
+    assert "6 of its 8 labels are whole" in found[0].remedy
+    segment.unlink()
+    assert [finding.kind for finding in ModelStore.doctor(stored)] == ["missing"] + 8 * ["label"]
+
+
+@pytest.mark.parametrize("pattern", ["W-*", "P-*"])
+@pytest.mark.parametrize("harm", ["header", "longer"])
+def test_a_file_that_can_be_mended_takes_nothing_with_it(stored, pattern, harm):
+    for path in stored.glob(pattern):
+        flip(path, 3) if harm == "header" else os.truncate(path, path.stat().st_size + 8)
+    assert {finding.kind for finding in ModelStore.doctor(stored)} == {"file"}
+    assert all(finding.repaired for finding in ModelStore.doctor(stored, repair=True))
+    assert ModelStore.doctor(stored) == []
+
+
+def test_the_doctor_does_not_send_people_to_the_doctor(stored):
+    for path in stored.glob("P-*"):
+        flip(path, path.stat().st_size // 2)
+    edit(stored, "UPDATE part SET content = '{' WHERE name = 'trials'")
+    found = ModelStore.doctor(stored)
+    assert {finding.subject for finding in found} == {"learning", "trials"}
+    assert not any("run doctor" in f"{finding.problem}{finding.remedy}" for finding in found)
+    assert "fit again" in next(finding.remedy for finding in found if finding.subject == "learning")
+    edit(stored, "UPDATE meta SET value = 'x' WHERE key = 'n_features'")
+    (finding,) = ModelStore.doctor(stored)
+    assert "run doctor" not in finding.problem
+
+
+def test_a_file_is_no_model(segment):
+    with pytest.raises(DataError, match="is a file, not a model directory"):
+        ModelStore.doctor(segment)
+
+
 def test_a_header_that_was_overwritten(stored, segment, right, problem):
     flip(segment, 3)
     with pytest.raises(DataError, match="header"):

@@ -64,7 +64,9 @@ def _text(model: Path, findings: list[Finding]) -> str:
     lines = [in_shell_words(f"{one.where}: {one.problem}; {one.remedy}") for one in findings]
     old = [one for one in findings if one.kind == HISTORY]
     if any(not one.repaired for one in findings if one.kind != HISTORY):
-        lines.append(f"{plural(len(findings), 'finding')}; --repair mends what can be mended")
+        lines.append(
+            f"{plural(len(findings), 'finding')}; 'streamlabel doctor {model} --repair' mends what can be mended"
+        )
     elif old:
         lines.append(
             f"the newest revision is whole; what is left ({plural(len(old), 'finding')}) is of older ones only: "

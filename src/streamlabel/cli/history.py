@@ -70,7 +70,9 @@ def rollback(model: Path, revision: int | None, label: str | None, actor: str, d
     That is a new revision: nothing is lost, and a roll-back can be rolled back.
     """
     if revision is None and label is None:
-        raise click.UsageError("say where to go: a REVISION, or --label NAME ('streamlabel history MODEL' lists them)")
+        raise click.UsageError(
+            f"say where to go: a REVISION, or --label NAME ('streamlabel history {model}' lists them)"
+        )
     with open_store(model, "r" if dry_run else "a", actor=actor) as store:
         if label is not None:
             revision = _revision_before(store, label) if revision is None else revision

@@ -12,25 +12,32 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.store.catalogue import reading
 from streamlabel.store.changes import end_versions
+from streamlabel.store.damage import DamagedVersion, damaged_versions
 from streamlabel.store.files import create_file, header_of, header_problem, sync_directory, write_at
-from streamlabel.store.format import CATALOGUE, HEADER_SIZE, PART
-from streamlabel.store.limits import check_column, open_regular
+from streamlabel.store.format import CATALOGUE, HEADER_SIZE
+from streamlabel.store.limits import open_regular
 from streamlabel.store.parts import read_part
 from streamlabel.store.reader import latest_revision, read_files, read_meta
-from streamlabel.store.segments import Place, Segment, version_checksum
 from streamlabel.store.writer import StoreWriter
 
 __all__ = ["HISTORY", "Finding", "examine"]
 
 HISTORY = "history"
+WITHOUT = {  # what a model cannot do without a part of ours
+    "learning": "the labels stay, and new ones are learned from their own examples only; fit again to have it back",
+    "trials": "nothing is lost, they are run again when they are needed",
+    "vectorizer": "the model takes no texts any more; restore the directory from a backup, or fit again",
+    "texts": "the labels stay; texts that the model was fitted on are taken for new ones",
+}
+ADVICE = re.compile(r"[;,] (run doctor|doctor says|restore it).*", re.DOTALL)
 NUMBERED = re.compile(r"(W|V|P)-\d{6}\.(f32|csr|bin)")
 
 
@@ -48,10 +55,16 @@ class Finding:
 
 def examine(folder: Path, *, repair: bool = False) -> list[Finding]:
     """Everything that is wrong with a stored model; with ``repair``, also mended where that is possible."""
+    if folder.is_file():
+        raise DataError("is a file, not a model directory", source=folder)
     try:
         return _examine(folder, repair)
     except DataError as error:
-        return [Finding("catalogue", CATALOGUE, CATALOGUE, error.problem, "restore the directory from a backup")]
+        return [
+            Finding(
+                "catalogue", CATALOGUE, CATALOGUE, _without_advice(error.problem), "restore the directory from a backup"
+            )
+        ]
 
 
 def _examine(folder: Path, repair: bool) -> list[Finding]:
@@ -65,8 +78,10 @@ def _examine(folder: Path, repair: bool) -> list[Finding]:
     if repair and findings:
         with closing(_writer(folder)) as writer:
             findings = [_mend_file(writer, finding) for finding in findings]
-    broken = {finding.subject for finding in findings if not finding.repaired}
-    more = [*_rows(folder, broken), *_parts(folder), *_answers(folder), *_orphans(folder)]
+    with reading(folder) as connection:
+        damaged = list(damaged_versions(folder, connection))
+        findings = [_with_labels(connection, finding, damaged) for finding in findings]
+    more = [*map(_lost, damaged), *_parts(folder), *_answers(folder), *_orphans(folder)]
     if repair and more:
         with closing(_writer(folder)) as writer:
             more = _mend_labels(writer, more)
@@ -92,37 +107,31 @@ def _files(folder: Path) -> Iterator[Finding]:
         if size != HEADER_SIZE + info.n_bytes:
             problem = f"has {size} bytes instead of {HEADER_SIZE + info.n_bytes}"
         if problem:
-            yield Finding("file", number, info.name, problem, "rows that are whole can be saved: repair")
+            yield Finding("file", number, info.name, problem, "repair mends it")
 
 
-def _rows(folder: Path, broken: set[str | int]) -> Iterator[Finding]:
-    """Every row of every revision, against its checksum."""
-    with reading(folder) as connection:
-        files = read_files(connection, folder, int(read_meta(connection, folder)["n_features"]))
-        rows = connection.execute(
-            "SELECT c.segment, c.slot, c.start, c.nnz, c.checksum, c.intercept, v.label, v.name, "
-            "v.retired, c.id, v.threshold, v.checksum FROM classifier c JOIN version v ON v.classifier = c.id"
-        ).fetchall()
-    numbers = (number for row in rows for number in (*row[:5], row[6]))
-    check_column(numbers, int, "the table of classifiers", folder / CATALOGUE)
-    check_column((row[5] for row in rows), float, "the table of classifiers", folder / CATALOGUE)
-    segments = {n: Segment(folder, info) for n, info in files.items() if info.kind != PART and n not in broken}
-    for number, slot, start, nnz, expected, intercept, label, name, retired, *said in rows:
-        if number in broken:
-            problem = "its segment is damaged"
-        elif number not in segments:
-            problem = "its segment is not in the catalogue"
-        else:
-            place = Place(number, slot, start, nnz)
-            problem = segments[number].problem(place, expected, intercept)
-            if not problem and version_checksum(label, said[0], name, said[1]) != said[2]:
-                problem = "its name, threshold or place was written to"
-        if problem and retired is None:
-            where = f"label {name!r}, row {slot} of segment {number}"
-            yield Finding("label", label, where, problem, "repair takes the label out; learn it again")
-        elif problem:
-            where = f"label {name!r} before revision {retired}, row {slot} of segment {number}"
-            yield Finding(HISTORY, label, where, problem, "older revisions cannot use it; vacuum forgets it")
+def _with_labels(connection: sqlite3.Connection, finding: Finding, damaged: Sequence[DamagedVersion]) -> Finding:
+    """The finding about a file, with how many of its labels are whole."""
+    (n_labels,) = connection.execute(
+        "SELECT count(*) FROM version v JOIN classifier c ON c.id = v.classifier "
+        "WHERE v.retired IS NULL AND c.segment = ?",
+        (finding.subject,),
+    ).fetchone()
+    n_lost = sum(version.segment == finding.subject and version.retired is None for version in damaged)
+    if finding.kind == "missing" or not n_labels:
+        return finding
+    whole = f"{n_labels - n_lost} of its {n_labels} labels are whole and stay"
+    return replace(finding, remedy=f"{finding.remedy}; {whole}")
+
+
+def _lost(version: DamagedVersion) -> Finding:
+    name, place = f"label {version.name!r}", f"row {version.slot} of segment {version.segment}"
+    if version.retired is None:
+        remedy = "repair takes the label out; learn it again"
+        return Finding("label", version.label, f"{name}, {place}", version.problem, remedy)
+    where = f"{name} before revision {version.retired}, {place}"
+    remedy = "older revisions cannot use it; vacuum forgets it"
+    return Finding(HISTORY, version.label, where, version.problem, remedy)
 
 
 def _parts(folder: Path) -> Iterator[Finding]:
@@ -131,9 +140,10 @@ def _parts(folder: Path) -> Iterator[Finding]:
         newest = latest_revision(connection, folder)
         for (name,) in connection.execute("SELECT name FROM part WHERE retired IS NULL").fetchall():
             try:
-                read_part(folder, connection, files, name, newest)
+                read_part(folder, connection, files, name, newest, lenient=True)
             except (DataError, NotFoundError) as error:
-                yield Finding("part", name, f"part {name!r}", str(error), "repair takes the part out; put it again")
+                remedy = f"repair takes the part out: {WITHOUT.get(name, 'what it held is lost; put it again')}"
+                yield Finding("part", name, f"part {name!r}", _without_advice(str(error)), remedy)
 
 
 def _answers(folder: Path) -> Iterator[Finding]:
@@ -194,4 +204,9 @@ def _take_out(connection: sqlite3.Connection, revision: int, finding: Finding) -
 
 
 def _done(finding: Finding, what: str) -> Finding:
-    return Finding(finding.kind, finding.subject, finding.where, finding.problem, what, repaired=True)
+    return replace(finding, remedy=what, repaired=True)
+
+
+def _without_advice(message: str) -> str:
+    """An error's message without what it tells people to do: run doctor, or what the finding's remedy says."""
+    return ADVICE.sub("", message)

@@ -70,9 +70,15 @@ def list_parts(connection: sqlite3.Connection, revision: int) -> dict[str, int]:
 
 
 def read_part(
-    folder: Path, connection: sqlite3.Connection, files: Mapping[int, FileInfo], name: str, revision: int
+    folder: Path,
+    connection: sqlite3.Connection,
+    files: Mapping[int, FileInfo],
+    name: str,
+    revision: int,
+    *,
+    lenient: bool = False,
 ) -> Part:
-    """A part of a revision: its arrays are mapped, and checked against their checksums."""
+    """A part of a revision: its arrays are mapped (`files.map_file`), and checked against their checksums."""
     number = list_parts(connection, revision).get(name)
     if number is None:
         raise NotFoundError(f"{folder}: revision {revision} has no part {name!r}")
@@ -85,10 +91,12 @@ def read_part(
         value = json.loads(found[0])
     except (TypeError, ValueError, RecursionError) as error:
         raise DataError(f"the content of part {name!r} is damaged ({error}); run doctor", source=source) from error
-    return Part(value, {row[0]: _read_array(folder, files, row, source) for row in rows})
+    return Part(value, {row[0]: _read_array(folder, files, row, source, lenient) for row in rows})
 
 
-def _read_array(folder: Path, files: Mapping[int, FileInfo], row: tuple[Any, ...], source: object) -> NDArray[Any]:
+def _read_array(
+    folder: Path, files: Mapping[int, FileInfo], row: tuple[Any, ...], source: object, lenient: bool
+) -> NDArray[Any]:
     name, dtype, shape_text, number, start, n_bytes, expected = row
     check_column((name, dtype, shape_text), str, "the table of arrays", source)
     check_column((number, start, n_bytes, expected), int, "the table of arrays", source)
@@ -99,7 +107,7 @@ def _read_array(folder: Path, files: Mapping[int, FileInfo], row: tuple[Any, ...
         raise DataError(f"array {name!r} is not described as we describe arrays; refused", source=source)
     if start < 0 or start % ALIGNMENT or start + n_bytes > info.n_bytes:
         raise DataError(f"array {name!r} lies outside of {info.name}; refused", source=source)
-    content = map_file(folder, info)[start : start + n_bytes]
+    content = map_file(folder, info, lenient=lenient)[start : start + n_bytes]
     if len(content) != n_bytes or zlib.crc32(content) != expected:
         raise DataError(f"array {name!r} is damaged: its checksum is wrong; run doctor", source=folder / info.name)
     return np.frombuffer(content, dtype).reshape(shape) if n_bytes else np.empty(shape, dtype)
