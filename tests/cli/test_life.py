@@ -133,7 +133,8 @@ def test_suggest_reads_lines_and_marks_by_threshold(model: Path, ask: Ask, call:
 
 @pytest.mark.parametrize("text", ["", "zzzqqq xxyyzz"])
 def test_a_text_without_a_known_word_is_told(model: Path, call: Call, ask: Ask, text: str) -> None:
-    assert f"no word of {text!r} is known" in call("suggest", model, text).stderr
+    said = f"no word of {text!r} is known; the scores are those of an empty text\n"
+    assert call("suggest", model, text).stderr == said
     assert call("suggest", model, DATA.texts[0]).stderr == ""
     (found,) = ask("suggest", model, text)
     intercepts = Tagger.open(model).classifier_.intercept_
@@ -164,10 +165,41 @@ def test_explain_says_that_a_threshold_is_no_probability(model: Path, call: Call
 def test_a_label_resembles_and_is_unlike() -> None:
     near = [{"label": "health", "weight": 0.89}, {"label": "hospitals", "weight": -1.87}]
     found = {"name": "flu", "n_yes": 1, "n_no": 1, "n_weak_no": 0, "seconds": 0.1, "revision": 2, "used_past": True}
-    found |= {"threshold": 0.5, "fires": None}
+    found |= {"threshold": 0.5, "fires": None, "n_unknown_words": 0, "unknown_words": []}
     said = report_lines(found | {"neighbours": near})
     assert said[1] == "it resembles health (+0.89); it is unlike hospitals (-1.87)"
+    assert said[2].startswith("the past was used;")
     assert report_lines(found | {"neighbours": []})[1] == "it resembles no label that is known"
+    alone = found | {"used_past": False}
+    said = report_lines(alone | {"neighbours": near})
+    assert said[1] == "its answers go with health (+0.89); its answers go against hospitals (-1.87)"
+    assert said[2] == "its classifier was learned from its own answers alone; yes is a score above 0.500"
+    assert "resembles" not in "".join(report_lines(alone | {"neighbours": []}))
+
+
+def test_words_that_fit_never_saw_are_told(model: Path, call: Call, ask: Ask, tmp_path: Path) -> None:
+    vocabulary = set(Tagger.open(model).vectorizer_.terms_)
+    known = " ".join(word for word in DATA.texts[DATA.rows["hospitals"][0]].lower().split() if word in vocabulary)
+    texts = [f"Cancel Zubscription zebrafoo {known}", f"zubscription {known}", f"zubscription cancel {known}"]
+    yes = write_texts(tmp_path / "yes.txt", texts)
+    report = ask("add-label", model, "hospitals", "--yes", yes, "--dry-run")
+    assert (report["n_unknown_words"], report["unknown_words"]) == (3, ["zubscription", "cancel", "zebrafoo"])
+    printed = call("add-label", model, "hospitals", "--yes", yes).stdout
+    assert "3 words of the yes texts are not known to the model: zubscription, cancel, zebrafoo; they are" in printed
+    why = ask("explain", model, texts[0], "hospitals")
+    assert why["unknown_words"] == ["cancel", "zubscription", "zebrafoo"]
+    assert (
+        "ignored  cancel, zubscription, zebrafoo: not known to the model\n"
+        in call("explain", model, texts[0], "hospitals").stdout
+    )
+    plain = write_texts(tmp_path / "plain.txt", [DATA.texts[i] for i in DATA.rows["hospitals"][:3]])
+    assert ask("add-label", model, "hospitals", "--yes", plain, "--replace")["n_unknown_words"] == 0
+
+
+def test_words_are_known_to_a_vectoriser_without_a_vocabulary() -> None:
+    tagger = Tagger("hashing").fit(DATA.texts, DATA.tags)
+    assert tagger.learn("football", yes=["zebrafoo in the stadium"]).n_unknown_words == 0
+    assert tagger.explain("zebrafoo", "football").unknown_words == ()
 
 
 def test_explain_adds_up(model: Path, ask: Ask, call: Call) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,6 +39,7 @@ YES = {"1", "1.0", "yes", "y", "true", "t", "accept", "x"}
 NO = {"0", "0.0", "no", "n", "false", "f", "reject"}
 UNKNOWN = {"", "none", "null", "nan", "?", "unknown", "ignore"}
 OFTEN = 0.2
+SHOWN_WORDS = 8
 
 
 @click.command("add-label")
@@ -176,22 +177,38 @@ def report_data(report: LearnReport, revision: int | None) -> dict[str, Any]:
 def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
     weak = f" ({found['n_weak_no']} other texts were taken for no)" if found["n_weak_no"] else ""
     stored = "not stored (--dry-run)" if found["revision"] is None else f"on the disk as revision {found['revision']}"
+    past = "the past was used" if found["used_past"] else "its classifier was learned from its own answers alone"
     return [
         f"learned {found['name']!r} from {found['n_yes']} yes and {found['n_no']} no{weak} "
         f"in {found['seconds']:.2f} s; {stored}",
-        _likeness(found["neighbours"]),
-        f"the past was {'used' if found['used_past'] else 'not used'}; yes is a score above {found['threshold']:.3f}",
+        *_likeness(found["neighbours"], used=found["used_past"]),
+        f"{past}; yes is a score above {found['threshold']:.3f}",
         *fires_lines(found["fires"], unit),
+        *_unknown_lines(found["n_unknown_words"], found["unknown_words"]),
     ]
 
 
-def _likeness(neighbours: list[dict[str, Any]]) -> str:
+def _unknown_lines(number: int, words: Sequence[str]) -> list[str]:
+    """Which words of the answers count for nothing, and what to do about it."""
+    if not number:
+        return []
+    shown = ", ".join(words[:SHOWN_WORDS]) + (", ..." if number > SHOWN_WORDS else "")
+    are, they = ("is", "it is") if number == 1 else ("are", "they are")
+    what = f"{plural(number, 'word')} of the yes texts {are} not known to the model: {shown}"
+    return [f"{what}; {they} ignored (fit again, or fit with --vectorizer hashing)"]
+
+
+def _likeness(neighbours: list[dict[str, Any]], *, used: bool) -> list[str]:
+    """What it resembles; where its classifier does not lean on that, only which labels have such answers."""
     like, unlike = (
         ", ".join(f"{near['label']} ({near['weight']:+.2f})" for near in neighbours if (near["weight"] > 0) is positive)
         for positive in (True, False)
     )
-    parts = ["it resembles " + (like or "no label that is known"), *([f"it is unlike {unlike}"] if unlike else [])]
-    return "; ".join(parts)
+    words = ("it resembles", "it is unlike") if used else ("its answers go with", "its answers go against")
+    if not used and not neighbours:
+        return []
+    parts = [f"{words[0]} {like or 'no label that is known'}"] if like or used else []
+    return ["; ".join([*parts, *([f"{words[1]} {unlike}"] if unlike else [])])]
 
 
 def fires_lines(fires: dict[str, int] | None, unit: str) -> list[str]:

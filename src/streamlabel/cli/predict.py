@@ -62,9 +62,9 @@ def predict(
     """Labels for every text or row of FILE (- for standard input), in the order of the file.
 
     FILE is JSONL or CSV with texts, or one text a line (.txt), for a model of texts; else a set of rows (svmlight, XC
-    text, ...). One line of JSON a row, or with --to csv (--out NAME.csv) one line a label. A score is no probability: it means yes where
-    it exceeds the label's own threshold, which is written beside it. Rows are read, scored and written block by block:
-    memory does not grow with the number of texts or labels.
+    text, ...). One line of JSON a row, or with --to csv (--out NAME.csv) one line a label. A score is no probability:
+    it means yes where it exceeds the label's own threshold, which is written beside it. Rows are read, scored and
+    written block by block: memory does not grow with the number of texts or labels.
     """
     if k is not None and thresholds:
         raise click.UsageError("give -k or --thresholds, not both")

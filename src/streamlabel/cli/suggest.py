@@ -42,7 +42,7 @@ def suggest(model: Path, texts: tuple[str, ...], k: int, as_json: bool) -> None:
     ]
     for text, known in zip(wanted, tagger.knows(wanted), strict=True):
         if not known:
-            remark(f"no word of {text[:40]!r} is known: its scores are base rates, how frequent the labels are")
+            remark(f"no word of {text[:40]!r} is known; the scores are those of an empty text")
     write(data, as_json=as_json, text=lambda: "\n\n".join(_table(one, with_text=len(data) > 1) for one in data))
 
 
@@ -98,6 +98,10 @@ def _lines(found: Explanation) -> str:
         if parts:
             lines.append(f"{side:<8} " + ", ".join(f"{word} {part:+.3f}" for word, part in parts))
     lines.append(f"besides  {found.others:+.3f} by other words, {found.intercept:+.3f} for any text")
+    if found.unknown_words:
+        more = len(found.unknown_words) - N_WORDS
+        shown = ", ".join(found.unknown_words[:N_WORDS]) + (f" and {more:,} more" if more > 0 else "")
+        lines.append(f"ignored  {shown}: not known to the model")
     if found.neighbours:
         rows = [
             ["resembles" if near.weight > 0 else "is unlike", near.label, f"{near.weight:+.2f}", f"{near.score:.3f}"]

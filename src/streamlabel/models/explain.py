@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.models.unknown_words import unknown_words
 from streamlabel.models.vectorizers import words_at
 from streamlabel.results import FloatArray, IntArray
 
@@ -35,6 +36,7 @@ class Explanation:
     others : what the words that are not listed add up to
     neighbours : labels that this one was learned to resemble, if any, with what they say about the text
     note : what could not be told, or ""
+    unknown_words : the words of the text that the vectoriser does not know; they say nothing
     """
 
     label: str
@@ -47,6 +49,7 @@ class Explanation:
     others: float
     neighbours: tuple[Neighbour, ...]
     note: str = ""
+    unknown_words: tuple[str, ...] = ()
 
 
 def explanation_data(found: Explanation) -> dict[str, Any]:
@@ -87,6 +90,7 @@ def explain_score(
             for name, weight in model.neighbours(label, k=n_words)
         ),
         note,
+        tuple(unknown_words(vectorizer, [text])),
     )
 
 

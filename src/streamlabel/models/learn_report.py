@@ -8,9 +8,12 @@ from typing import Any
 from streamlabel.models.snapshot import export_rows
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.models.text_answers import Answers
+from streamlabel.models.unknown_words import unknown_words
 from streamlabel.models.weak_answers import count_fires
 
 __all__ = ["LearnReport", "fires_data", "report_data", "report_label"]
+
+MOST_WORDS = 20
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,8 @@ class LearnReport:
     neighbours : (label, weight) of the labels it resembles;   used_past : whether its classifier leans on the past
     threshold : the score from which `predict` says yes
     fires : (on how many of fit's texts it says yes, of how many that were looked at); None where these are not kept
+    n_unknown_words, unknown_words : words of new yes texts that the vectoriser does not know, and from which nothing is
+        learned: how many, and up to 20 of them, those of the most texts first
     """
 
     name: str
@@ -32,10 +37,13 @@ class LearnReport:
     threshold: float
     seconds: float
     fires: tuple[int, int] | None = None
+    n_unknown_words: int = 0
+    unknown_words: tuple[str, ...] = ()
 
 
-def report_label(model: StreamingLabelClassifier, answers: Answers, seconds: float) -> LearnReport:
+def report_label(model: StreamingLabelClassifier, vectorizer: Any, answers: Answers, seconds: float) -> LearnReport:
     """The report of a label that the model has learned from these answers."""
+    unknown = unknown_words(vectorizer, (key for key in answers.yes if isinstance(key, str)))
     number = model._numbers[answers.name]
     learned = model._reports[number]
     return LearnReport(
@@ -48,6 +56,8 @@ def report_label(model: StreamingLabelClassifier, answers: Answers, seconds: flo
         float(model._decisions.thresholds[number]),
         seconds,
         count_fires(model, number, export_rows(model)),
+        len(unknown),
+        tuple(unknown[:MOST_WORDS]),
     )
 
 

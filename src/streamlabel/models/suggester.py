@@ -44,7 +44,7 @@ class TextSuggester(BaseEstimator):
         """The k best labels with their scores, best first: [(name, score), ...], or a list of these for several texts.
 
         Scores order the labels; where they mean yes is the label's own threshold, which `predict` uses. A text without
-        a known word gets the labels that are the most frequent.
+        a known word scores as an empty one (`knows`).
         """
         k = check_k(k)
         if isinstance(texts, str):

@@ -144,7 +144,7 @@ class MemoryTagger(TextSuggester):
                 )
         batch = self._read_batch(names, answers.values(), weak_no)
         self._commit(self._grown(self.classifier_, batch))
-        return [report_label(self.classifier_, one, time.perf_counter() - begin) for one in batch]
+        return [report_label(self.classifier_, self.vectorizer_, one, time.perf_counter() - begin) for one in batch]
 
     def relearn(
         self, name: str, yes: Iterable[str | int], no: Iterable[str | int] = (), *, weak_no: int | None = None
@@ -159,7 +159,7 @@ class MemoryTagger(TextSuggester):
             raise ConflictError(f"label {name!r} was learned by fit, from all of its texts; fit again to change it")
         batch = self._read_batch((self.classifier_._names[number],), [(yes, no)], weak_no)
         self._replace(number, batch)
-        return report_label(self.classifier_, batch[0], time.perf_counter() - begin)
+        return report_label(self.classifier_, self.vectorizer_, batch[0], time.perf_counter() - begin)
 
     def vectorizer_state(self) -> VectorizerState:
         """The fitted vectoriser as plain data; one that the user brought along is only named."""
