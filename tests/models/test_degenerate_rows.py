@@ -102,3 +102,25 @@ def test_a_seed_must_be_a_number(case, seed):
 def test_a_model_needs_a_label(case):
     with pytest.raises(DataError, match="y has no column"):
         StreamingLabelClassifier().fit(case[0], np.empty((200, 0)))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("scale", [1e100, 1e200])
+def test_features_whose_squares_overflow_are_refused(case, form, loss, scale):
+    X, Y = case
+    huge = X.copy()
+    huge[7, 3] = scale
+    with pytest.raises(DataError, match=r"X holds 1e\+\d00 in row 7.*scale the features"):
+        StreamingLabelClassifier(loss=loss).fit(form(huge), Y)
+    model = StreamingLabelClassifier(loss=loss).fit(form(X), Y[:, :8])
+    before = copy.copy(model.__dict__)
+    with pytest.raises(DataError, match="scale the features"):
+        model.add_labels(form(huge), Y[:, 8])
+    assert model.__dict__.keys() == before.keys()
+    assert all(model.__dict__[name] is value for name, value in before.items())
+    large = StreamingLabelClassifier(loss=loss).fit(form(1e60 * X), Y)  # far from usual, and still right
+    usual = StreamingLabelClassifier(loss=loss).fit(form(X), Y)
+    np.testing.assert_allclose(
+        large.decision_function(form(1e60 * X)), usual.decision_function(form(X)), rtol=1e-3, atol=1e-3
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,14 +18,19 @@ from streamlabel.results import CSR, FloatArray
 
 __all__ = [
     "canonical_rows",
+    "check_columns",
     "check_parameters",
+    "check_scale",
     "check_seed",
     "check_settings",
     "coded",
+    "names_of_columns",
     "read_past_labels",
     "same_rows",
     "settings_of_fit",
 ]
+
+LARGEST_SQUARES = 1e150  # their squares are needed too
 
 
 def canonical_rows(checked: Any) -> Any:
@@ -38,6 +44,34 @@ def canonical_rows(checked: Any) -> Any:
     return matrix
 
 
+def check_scale(X: Any) -> None:
+    """Refuse features whose squares, which everything is learned from, do not fit into floating point numbers."""
+    values = X if isinstance(X, np.ndarray) else X.data
+    with np.errstate(over="ignore"):
+        squares = float(np.einsum("ij,ij->", values, values) if values.ndim == 2 else values @ values)
+    if squares <= LARGEST_SQUARES:
+        return
+    place = int(np.abs(values).argmax())
+    row = place // X.shape[1] if values.ndim == 2 else int(np.searchsorted(X.indptr, place, side="right")) - 1
+    raise DataError(
+        f"X holds {values.flat[place]:.3g} in row {row}, whose square is too large to learn from; scale the features "
+        "(MaxAbsScaler of scikit-learn)"
+    )
+
+
+def check_columns(table: Any, name: str) -> None:
+    """The columns of a data frame have different names."""
+    twice = [column for column, count in Counter(_columns(table)).items() if count > 1]
+    if twice:
+        raise DataError(f"{name} has more than one column called {twice[0]!r}; rename or leave out all but one")
+
+
+def names_of_columns(Y: Any, n_labels: int) -> tuple[str, ...] | None:
+    """The names that a data frame has for its columns, or a series for itself; None unless they are all strings."""
+    names = tuple(_columns(Y)) or (getattr(Y, "name", None),)
+    return names if len(names) == n_labels and all(isinstance(name, str) and name for name in names) else None
+
+
 def coded(labels: CSR, fit_intercept: bool) -> FloatArray:
     """Dense targets (n, k): 0/1, or -1/+1 where there is no intercept."""
     values = labels.toarray().astype(np.float64)
@@ -49,6 +83,7 @@ def read_past_labels(y: Any, n_rows: int, owner: str) -> tuple[CSR, Any]:
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None")
     if not sparse.issparse(y):
+        check_columns(y, "y")
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0, ensure_min_features=0)
         _check_rows(n_rows, y.shape[0])
     classes = None
@@ -144,6 +179,11 @@ def _real(value: Any) -> bool:
 
 def _whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _columns(table: Any) -> list[Any]:
+    columns = getattr(table, "columns", None)
+    return [] if columns is None or callable(columns) else list(columns)
 
 
 def _check_rows(n_rows: int, n_labelled: int) -> None:

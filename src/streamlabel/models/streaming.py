@@ -29,9 +29,12 @@ from streamlabel.models.decisions import sigmoid
 from streamlabel.models.gather import Decisions, LearnedGroup, decide, gather
 from streamlabel.models.inputs import (
     canonical_rows,
+    check_columns,
     check_parameters,
+    check_scale,
     check_settings,
     coded,
+    names_of_columns,
     read_past_labels,
     same_rows,
     settings_of_fit,
@@ -146,8 +149,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     ) -> StreamingLabelClassifier:
         """Learn the past labels, with one strength for all. Forgets everything learned before.
 
-        y is a label matrix (n, m) of 0/1, dense or sparse. A vector of classes is also taken, as one label a class
-        (then `predict` gives classes, and no label can be added).
+        y is a label matrix (n, m) of 0/1, dense or sparse; a data frame gives the names of its columns to the labels. A
+        vector of classes is also taken, as one label a class (then `predict` gives classes, and no label can be added).
         """
         check_parameters(self)
         before = {name: value for name, value in self.__dict__.items() if name in _FEATURE_FACTS}
@@ -161,9 +164,12 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, label_names: Iterable[str] | None) -> StreamingLabelClassifier:
         matrix = self._features(X, reset=True)
+        check_scale(matrix)
         labels, classes = read_past_labels(y, matrix.shape[0], type(self).__name__)
-        if label_names is None:
-            label_names = default_label_names(labels.shape[1]) if classes is None else map(str, classes)
+        if label_names is None and classes is None:
+            label_names = names_of_columns(y, labels.shape[1]) or default_label_names(labels.shape[1])
+        elif label_names is None:
+            label_names = map(str, classes)
         names = check_label_names(label_names, labels.shape[1])
         learned = self._learn_past(matrix, labels)
         rows = learned.judged_rows
@@ -241,7 +247,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : (n, d). The rows of `fit`, or other rows: then the model's own scores stand for the past labels.
         Y_new : (n, k) or (n,) of 0/1; cells that are not annotated may hold anything
-        label_names : k names, none of them taken
+        label_names : k names, none of them taken. Default: the names of a data frame's columns, or of a series
         annotated : what was asked; the rest is unknown, not negative. (n,) bool or row numbers: rows, for all labels.
             (n, k) bool, dense or sparse: cells. Default: everything.
         coupled : the new labels also help each other: the paper's mini-batch (`models.coupled_batch`). They must have
@@ -255,7 +261,11 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         same = self._memory is not None and self._memory.recognises(X)
         matrix = self._memory.X if same and self._memory is not None else self._features(X, reset=False)
         same = same or (self._memory is not None and same_rows(matrix, self._memory.X))
+        if not same:
+            check_scale(matrix)
         asked = rows_asked(matrix.shape[0], Y_new, annotated)
+        if label_names is None:
+            label_names = names_of_columns(Y_new, asked.n_labels)
         names = self._new_names(label_names, asked.n_labels)
         check_both_answers(asked, names)
         parts = list(group_by_rows(asked))
@@ -564,6 +574,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _features(self, X: Any, *, reset: bool) -> Any:
         """Float64, checked; sparse stays sparse (csr_array), dense stays dense."""
+        check_columns(X, "X")
         return canonical_rows(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset))
 
     def _new_names(self, label_names: Iterable[str] | None, n_new: int) -> tuple[str, ...]:
