@@ -100,6 +100,29 @@ def test_doctor_finds_and_mends(model: Path, call: Call, ask: Ask) -> None:
     call("doctor", model, code=1)
 
 
+def test_a_label_that_lost_its_row_does_not_come_back(model: Path, call: Call) -> None:
+    call("retire", model, "football")
+    segment = sorted(model.glob("[WV]-*"))[-1]
+    segment.write_bytes(segment.read_bytes()[:64] + bytes(segment.stat().st_size - 64))
+    for command in (["rollback", model, 2], ["rollback", model, "--label", "football"]):
+        for more in ([], ["--dry-run"]):
+            said = call(*command, *more, code=1).stderr
+            assert "revision 2 has damaged labels: 'football'" in said
+            assert "nothing was changed" in said
+    assert ModelStore.open(model).revision == 3
+
+
+def test_a_roll_back_of_a_label_undoes_itself_and_says_so(model: Path, call: Call) -> None:
+    call("rename", model, "football", "soccer")
+    call("rename", model, "soccer", "kicking")
+    for name in ("soccer", "kicking"):
+        call("rollback", model, "--label", ModelStore.open(model).label_names[-1])
+        assert ModelStore.open(model).label_names[-1] == name
+    call("rollback", model, 2, "--label", "kicking")
+    assert ModelStore.open(model).label_names[-1] == "football"
+    assert "undoes itself when it is repeated" in " ".join(call("rollback", "--help").stdout.split())
+
+
 def test_doctor_speaks_to_people_at_a_shell(model: Path, tmp_path: Path, call: Call) -> None:
     table = tmp_path / "all.csv"
     table.write_text("text,tags\n")

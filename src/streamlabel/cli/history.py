@@ -21,6 +21,8 @@ from streamlabel.cli._model import (
 )
 from streamlabel.cli._output import format_table, json_option, write
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
+from streamlabel.store.catalogue import reading
+from streamlabel.store.damage import check_labels
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.records import LabelChange, Revision
 
@@ -67,7 +69,8 @@ def diff(model: Path, before: int, after: int | None, as_json: bool) -> None:
 def rollback(model: Path, revision: int | None, label: str | None, actor: str, dry_run: bool, as_json: bool) -> None:
     """Make MODEL what it was in REVISION, or one label what it was.
 
-    That is a new revision: nothing is lost, and a roll-back can be rolled back.
+    That is a new revision: nothing is lost, and a roll-back can be rolled back. It is a change, too: --label without a
+    REVISION undoes itself when it is repeated; to go further back, give the REVISION.
     """
     if revision is None and label is None:
         raise click.UsageError(
@@ -79,7 +82,10 @@ def rollback(model: Path, revision: int | None, label: str | None, actor: str, d
         assert revision is not None
         before = store.revision
         changes = _undone(store, revision, label)
-        if not dry_run:
+        if dry_run:
+            with reading(model) as connection:
+                check_labels(model, connection, (change.id for change in changes), revision)
+        else:
             store.rollback(revision, label=label)
             changes = store.diff(before)
         number = None if dry_run else store.revision

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from streamlabel._validation import check_label_names
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
 from streamlabel.store.append import begin_versions
-from streamlabel.store.damage import damaged_versions
+from streamlabel.store.damage import check_versions
 from streamlabel.store.format import CATALOGUE
 from streamlabel.store.parts import Part, read_part
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_files, read_meta
@@ -29,8 +29,6 @@ __all__ = [
     "roll_back_label",
     "set_threshold",
 ]
-
-SHOWN = 10
 
 
 def rename_label(writer: StoreWriter, snapshot: Snapshot, name: str, new_name: str, key: str | None) -> None:
@@ -73,7 +71,7 @@ def roll_back(writer: StoreWriter, snapshot: Snapshot, revision: int, key: str |
         before = {"revision": revision}
         then = set(connection.execute(f"SELECT v.number FROM version v WHERE {LIVE}", before).fetchall())
         now = set(connection.execute("SELECT v.number FROM version v WHERE v.retired IS NULL").fetchall())
-        _check_rows(writer, sorted(number for (number,) in then - now), revision)
+        check_versions(writer.folder, connection, sorted(number for (number,) in then - now), revision)
         _end(change, "version", now - then)
         for (number,) in sorted(then - now):
             connection.execute(
@@ -113,7 +111,7 @@ def roll_back_label(writer: StoreWriter, snapshot: Snapshot, name: str, revision
     with writer.change("rollback", {"label": name, "to": revision}, key) as change:
         end_versions(change, [label])
         if found is not None:
-            _check_rows(writer, [found[3]], revision)
+            check_versions(writer.folder, connection, [found[3]], revision)
             begin_versions(change, [(label, *found[:3])])
 
 
@@ -172,22 +170,6 @@ def _revive_part(change: Change, number: int) -> None:
         "INSERT INTO part_array SELECT ?, name, dtype, shape, segment, start, n_bytes, checksum FROM part_array "
         "WHERE part = ?",
         (cursor.lastrowid, number),
-    )
-
-
-def _check_rows(writer: StoreWriter, numbers: Sequence[int], revision: int) -> None:
-    """No version comes back whose row is damaged: `doctor` may have taken it out."""
-    damaged = list(damaged_versions(writer.folder, writer.connection, numbers))
-    if not damaged:
-        return
-    names = ", ".join(repr(version.name) for version in damaged[:SHOWN])
-    more = f" and {len(damaged) - SHOWN} more" if len(damaged) > SHOWN else ""
-    advice = "choose another revision, or learn it again"
-    if len(numbers) > 1:
-        advice = "choose a revision that is whole, or bring the other labels back one by one"
-    raise DataError(
-        f"revision {revision} has damaged labels: {names}{more} ({damaged[0].problem}); nothing was changed; {advice}",
-        source=writer.folder,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +11,12 @@ from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.store.files import FileInfo
 from streamlabel.store.format import CATALOGUE, PART
 from streamlabel.store.limits import check_column
-from streamlabel.store.reader import read_files, read_meta
+from streamlabel.store.reader import LIVE, read_files, read_meta
 from streamlabel.store.segments import Place, Segment, version_checksum
 
-__all__ = ["DamagedVersion", "damaged_versions"]
+__all__ = ["DamagedVersion", "check_labels", "check_versions", "damaged_versions"]
 
+SHOWN = 10
 QUERY = (
     "SELECT c.segment, c.slot, c.start, c.nnz, c.checksum, c.intercept, v.label, v.name, v.retired, c.id, v.threshold, "
     "v.checksum FROM classifier c JOIN version v ON v.classifier = c.id"
@@ -35,7 +36,7 @@ class DamagedVersion:
 
 
 def damaged_versions(
-    folder: Path, connection: sqlite3.Connection, numbers: Collection[int] | None = None
+    folder: Path, connection: sqlite3.Connection, numbers: Sequence[int] | None = None
 ) -> Iterator[DamagedVersion]:
     """The damaged ones of all versions, or of those with these numbers; only their rows are read."""
     source = folder / CATALOGUE
@@ -62,6 +63,29 @@ def damaged_versions(
                 problem = "its name, threshold or place was written to"
         if problem:
             yield DamagedVersion(label, name, retired, number, slot, problem)
+
+
+def check_versions(folder: Path, connection: sqlite3.Connection, numbers: Sequence[int], revision: int) -> None:
+    """DataError where one of these versions of a revision, which are to come back, is damaged."""
+    damaged = list(damaged_versions(folder, connection, numbers))
+    if not damaged:
+        return
+    names = ", ".join(repr(version.name) for version in damaged[:SHOWN])
+    more = f" and {len(damaged) - SHOWN} more" if len(damaged) > SHOWN else ""
+    advice = "choose another revision, or learn it again"
+    if len(numbers) > 1:
+        advice = "choose a revision that is whole, or bring the other labels back one by one"
+    raise DataError(
+        f"revision {revision} has damaged labels: {names}{more} ({damaged[0].problem}); nothing was changed; {advice}",
+        source=folder,
+    )
+
+
+def check_labels(folder: Path, connection: sqlite3.Connection, labels: Iterable[int], revision: int) -> None:
+    """As `check_versions`, of what these labels (ids) were in a revision."""
+    query = f"SELECT v.number FROM version v WHERE v.label = :label AND {LIVE}"
+    found = (connection.execute(query, {"label": label, "revision": revision}).fetchone() for label in labels)
+    check_versions(folder, connection, [row[0] for row in found if row is not None], revision)
 
 
 def _segment(folder: Path, info: FileInfo) -> Segment | None:

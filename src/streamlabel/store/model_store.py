@@ -183,7 +183,10 @@ class ModelStore(StoredModel):
         return self._change(changes.set_threshold, name, value, key=key)
 
     def rollback(self, revision: int | None = None, *, label: str | None = None, key: str | None = None) -> int:
-        """Go back to a revision; or one label: to a revision, or to what it was before its last change."""
+        """Go back to a revision; or one label: to a revision, or to what it was before its last change.
+
+        A roll-back is a change, too: that of a label without a revision undoes itself when it is repeated.
+        """
         if label is not None:
             return self._change(changes.roll_back_label, label, revision, key=key)
         if revision is None:
