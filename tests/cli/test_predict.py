@@ -85,6 +85,32 @@ def test_a_guess_is_said_and_what_is_given_is_not(model: Path, call: Call, unsee
     assert "guessed texts in 'text', tags in 'tags'" in said
 
 
+@pytest.mark.parametrize("delimiter", [",", "\t", ";"])
+def test_a_table_on_standard_input_is_no_list_of_texts(model: Path, call: Call, ask: Ask, delimiter: str) -> None:
+    table = io.StringIO()
+    writer = csv.writer(table, delimiter=delimiter)
+    writer.writerows([["id", "text", "tags"], *([i, text, "health"] for i, text in enumerate(DATA.unseen[:5]))])
+    found = call("predict", model, "-", input=table.getvalue())
+    assert found.stderr == "standard input: guessed CSV, texts in 'text' (--text overrides)\n"
+    expected = [[name for name, _ in pairs] for pairs in Tagger.open(model).suggest(DATA.unseen[:5])]
+    assert [json.loads(line)["labels"] for line in found.stdout.splitlines()] == expected
+    lines = call("predict", model, "-", input="\n".join(DATA.unseen[:5]))
+    assert "standard input: taken for one text a line" in lines.stderr
+    assert [json.loads(line)["labels"] for line in lines.stdout.splitlines()] == expected
+    assert len(ask("predict", model, "-", "--format", "lines", input="id,text\n1,flu\n")) == 2
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_one_json_array_and_an_empty_table_are_told(command: str, model: Path, call: Call, tmp_path: Path) -> None:
+    array = json.dumps([{"text": text, "tags": []} for text in DATA.unseen[:3]])
+    for name in ("array.json", "array.jsonl"):
+        (tmp_path / name).write_text(array)
+        assert "is one JSON array; make it JSONL" in call(command, model, tmp_path / name, code=1).stderr
+    assert "is one JSON array" in call(command, model, "-", input=array, code=1).stderr
+    (tmp_path / "empty.csv").write_text("")
+    assert "empty.csv: holds no rows" in call(command, model, tmp_path / "empty.csv", code=1).stderr
+
+
 def test_forms_say_the_same(model: Path, call: Call, ask: Ask, unseen: Path, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in call("predict", model, unseen).stdout.splitlines()]
     assert ask("predict", model, unseen) == lines

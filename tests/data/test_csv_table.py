@@ -55,7 +55,7 @@ def test_other_names_and_delimiters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "line", "says"),
     [
-        ("", 1, "no column 'text'; the columns are none"),
+        ("", None, "no rows"),
         ("text\nx\n", 1, "no column 'labels'; the columns are 'text'"),
         ("text;labels\nx;a\n", 1, "the columns are 'text;labels' (with ',' as delimiter)"),
         ("text,labels,text\n", 1, "'text' twice"),

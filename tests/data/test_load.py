@@ -159,3 +159,24 @@ def test_real_files(data_root: Path) -> None:
     dataset = load_dataset(data_root / "eurlex57k" / "eurlex57k_text.parquet", id_column="celex_id")
     assert isinstance(dataset, TextDataset)
     assert (dataset.n_rows, dataset.n_labels) == (57_000, 4_271)
+
+
+@pytest.mark.parametrize("name", ["rows.svm", "texts.jsonl"])
+def test_who_may_not_read_a_file_is_not_told_that_it_is_damaged(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).write_text("{}")
+
+    def refuse(path: object, *_: object) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    for module in ("_bytes", "records"):
+        monkeypatch.setattr(f"streamlabel.data.{module}.open", refuse, raising=False)
+    with pytest.raises(DataError, match=r"cannot be read: Permission denied$"):
+        load_dataset(tmp_path / name)
+
+
+def test_a_table_without_a_header_has_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(DataError, match="holds no rows"):
+        load_dataset(tmp_path / "empty.csv")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from streamlabel.data.load import load_dataset
-from streamlabel.data.text_columns import HEAD, TextColumns, guess_columns, replayable
+from streamlabel.data.text_columns import HEAD, TextColumns, begins_as_table, guess_columns, replayable
 from streamlabel.data.text_rows import read_one_label_rows, read_text_lines, read_text_rows
 from streamlabel.exceptions import DataError
 
@@ -35,6 +35,26 @@ def test_fields_of_json_lines(tmp_path: Path, record: dict[str, object], text: s
     found = guess(tmp_path / "a.jsonl", json.dumps(record) + "\n")
     assert (found.text, found.labels) == (text, labels)
     assert found.guessed == f"texts in {text!r}, tags in {labels!r}"
+
+
+@pytest.mark.parametrize(
+    ("content", "table"),
+    [
+        ("id,text\n1,a flu\n", True),
+        ("\ufefftext;tags\n", True),
+        ('text\n"one, two"\nthree\n', True),
+        ("nr\twords\n1\ta flu\n2\tno flu\n", True),
+        ('id,text\n1,a quote" that, is broken, here\n', True),
+        ("text\nwith, parts\nof, sentences\n", False),
+        ("a text, another\nmore text, here\nlast, words\n", False),
+        ("Hello\nworld\n", False),
+        ("a,b\nc\nd\n", False),
+        ("flu,flu\n1,2\n3,4\n", False),
+        ("", False),
+    ],
+)
+def test_tables_are_told_from_lines(content: str, table: bool) -> None:
+    assert begins_as_table(content.encode()) is table
 
 
 def test_given_columns_are_not_guessed(tmp_path: Path) -> None:

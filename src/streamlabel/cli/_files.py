@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import click
 
 from streamlabel.cli._output import remark
 from streamlabel.data.load import FORMATS, format_of, load_dataset
-from streamlabel.data.text_columns import TextColumns, guess_columns, replayable
+from streamlabel.data.text_columns import TextColumns, begins_as_table, guess_columns, replayable
 from streamlabel.data.text_rows import TextRow, read_one_label_rows, read_text_lines, read_text_rows
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.results import Dataset, TextDataset
@@ -80,6 +81,7 @@ def read_set(
         _check_folder(Path(path))
         return load_dataset(path, "npz", split=options.split), None
     source, head = replayable(path)
+    _check_array(path, head, options.format)
     format = options.format or _told(path, head)
     if options.format is None and format == "xc" and not _begins_as_xc(head):
         problem = "is plain text without tags; give tagged texts, JSONL or CSV (XC text begins with its numbers of rows"
@@ -113,13 +115,18 @@ def _begins_as_xc(head: bytes) -> bool:
 
 
 def read_texts(path: str, options: FileOptions, other: str | None = None) -> Iterator[TextRow]:
-    """Texts one at a time: JSONL or CSV, else one a line (``.txt``, ``--format lines``). A guess is said."""
+    """Texts one at a time: JSONL or CSV, else one a line (``.txt``, ``--format lines``). A guess is said.
+
+    Standard input is any of them, by how it begins.
+    """
     _check(path)
     if options.format == "lines" or (options.format is None and path.endswith((".txt", ".txt.gz"))):
         yield from read_text_lines(path)
         return
     source, head = replayable(path)
-    if options.format is None and path == "-" and head.lstrip()[:1] != b"{" and options.text is None:
+    _check_array(path, head, options.format)
+    if path == "-" and options.format is None and options.text is None and _begins_as_lines(head):
+        remark("standard input: taken for one text a line (--format csv or --format jsonl overrides)")
         yield from read_text_lines(source)
         return
     format = options.format or _told(path, head)
@@ -136,18 +143,30 @@ def say_guess(path: str, columns: TextColumns | None) -> None:
     """Which columns were guessed."""
     if columns is not None and columns.guessed:
         options = "--text, --labels and --tag-delimiter override" if "tags" in columns.guessed else "--text overrides"
-        remark(f"{'standard input' if path == '-' else path}: guessed {columns.guessed} ({options})")
+        name = f"standard input: guessed {columns.format.upper()}," if path == "-" else f"{path}: guessed"
+        remark(f"{name} {columns.guessed} ({options})")
 
 
 def _told(path: str, head: bytes) -> str:
     """The format of a file, by its name or how it begins."""
     if path == "-":
-        return "jsonl" if head.lstrip()[:1] == b"{" else "csv"
+        return "jsonl" if head.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{" else "csv"
     try:
         return format_of(path)
     except DataError:
         kinds = ", ".join(FORMATS)
         raise DataError(f"its format cannot be told; --format gives it, one of {kinds}, lines", source=path) from None
+
+
+def _begins_as_lines(head: bytes) -> bool:
+    return head.removeprefix(codecs.BOM_UTF8).lstrip()[:1] != b"{" and not begins_as_table(head)
+
+
+def _check_array(path: str, head: bytes, format: str | None) -> None:
+    """JSONL is one object a line; an array of objects is hardly ever anything else."""
+    if format in (None, "jsonl") and re.match(rb"\s*\[\s*\{", head.removeprefix(codecs.BOM_UTF8)):
+        problem = "is one JSON array; make it JSONL, one object a line (\"jq -c '.[]'\" does)"
+        raise DataError(problem, source="standard input" if path == "-" else path)
 
 
 def _check_folder(folder: Path) -> None:

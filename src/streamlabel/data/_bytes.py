@@ -133,7 +133,8 @@ def _chunks(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
         if isinstance(error, DataError):
             raise
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise DataError(f"cannot be read: {reason}; the file may be damaged or cut short", source=path) from error
+        hint = "" if isinstance(error, PermissionError) else "; the file may be damaged or cut short"
+        raise DataError(f"cannot be read: {reason}{hint}", source=path) from error
 
 
 def _plain(block: bytes, first_line: int) -> bytes:

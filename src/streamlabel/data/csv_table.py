@@ -81,6 +81,7 @@ def read_csv(
     with open_source(path) as handle:
         table = csv_rows(handle, source, delimiter, formula_guard, max_line_bytes)
         header = next(table, (1, []))[1]
+        check_rows(len(header), source)
         if label_columns is None:
             wanted = labels_column or labels_column_of(name for name in header if name != text_column) or "labels"
             tags: _Tags = _TagColumn(wanted, delimiter_of_tags)

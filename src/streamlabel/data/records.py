@@ -228,7 +228,8 @@ def open_source(source: Source) -> Iterator[IO[bytes]]:
                 yield handle
         except (OSError, EOFError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise DataError(f"cannot be read: {reason}; it may be damaged or cut short", source=source) from error
+            hint = "" if isinstance(error, PermissionError) else "; it may be damaged or cut short"
+            raise DataError(f"cannot be read: {reason}{hint}", source=source) from error
 
 
 def check_file(path: str | os.PathLike[str]) -> None:

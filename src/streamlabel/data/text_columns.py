@@ -17,7 +17,7 @@ from streamlabel.data.load import format_of
 from streamlabel.data.records import Source, open_source, parse_json, source_name
 from streamlabel.exceptions import DataError
 
-__all__ = ["TextColumns", "guess_columns", "replayable"]
+__all__ = ["TextColumns", "begins_as_table", "guess_columns", "replayable"]
 
 OTHER_NAMES = ("id", "date")
 ROWS_LOOKED_AT = 50
@@ -63,6 +63,27 @@ def replayable(source: Source) -> tuple[Source, bytes]:
     with open_source(source) as handle:
         head = handle.read(HEAD)
         return io.BufferedReader(_Replayed(head, handle, source_name(source))), head
+
+
+def begins_as_table(head: bytes) -> bool:
+    """Whether what begins like this is CSV and not one text a line: by a header with usual names, or by its cells.
+
+    Names stand without spaces around them, as the parts of a sentence do not.
+    """
+    lines = head.decode("utf-8-sig", "replace").splitlines(keepends=True)
+    whole = lines if len(head) < HEAD else lines[:-1]
+    try:
+        rows = [row for row in csv.reader(whole[:ROWS_LOOKED_AT], delimiter=_cell_delimiter("", head)) if row]
+    except csv.Error:
+        return False
+    header = rows[0] if rows else []
+    if not header or len(set(header)) < len(header) or any(not name or name != name.strip() for name in header):
+        return False
+    same = all(len(row) == len(header) for row in rows)
+    names = {name.lower() for name in header}
+    if len(header) == 1:
+        return same and not names.isdisjoint(TEXT_NAMES)
+    return not names.isdisjoint((*TEXT_NAMES, *LABEL_NAMES)) or (same and len(rows) > 2)
 
 
 def guess_columns(

@@ -94,6 +94,7 @@ def _csv_texts(source: Source, columns: TextColumns, other: str | None) -> Itera
     with open_source(source) as handle:
         table = csv_rows(handle, name, columns.delimiter, True, MAX_LINE_BYTES)
         header = next(table, (1, []))[1]
+        check_rows(len(header), name)
         for column in (columns.text, other):
             if column is not None and column not in header:
                 raise DataError(f"no column {column!r}; the columns are {_listing(header)}", source=name, line=1)
