@@ -243,6 +243,29 @@ def test_evaluate_agrees_with_scikit_learn(model: Path, ask: Ask, call: Call, tm
     assert "football" in call("evaluate", model, path, "--per-label").stdout
 
 
+def test_labels_that_never_occur_and_are_never_said_are_not_in_macro_f1(
+    model: Path, ask: Ask, call: Call, tmp_path: Path
+) -> None:
+    with ModelStore.open(model, "a") as store:
+        silent = store.label_names[0]
+        store.set_threshold(silent, float("inf"))
+    path = tmp_path / "test.csv"
+    names, truth = tagged(path)
+    found = ask("evaluate", model, path, "--per-label")
+    tagger = Tagger.open(model)
+    scores = tagger.classifier_.decision_function(tagger.vectorizer_.transform(DATA.unseen))
+    whole = np.zeros(scores.shape, dtype=int)
+    whole[:, tagger.label_names_.index("football")] = truth[:, names.index("football")]
+    said = scores > tagger.classifier_.thresholds_
+    expected = f1_score(whole, said, average="macro", zero_division=np.nan)
+    assert found["macro_f1"] == pytest.approx(expected, abs=1e-5)
+    left_out = [name for name, known in zip(tagger.label_names_, (whole | said).any(axis=0), strict=True) if not known]
+    assert silent in left_out
+    assert found["n_labels_not_in_f1"] == len(left_out)
+    assert [one["label"] for one in found["labels"] if one["f1"] is None] == left_out
+    assert f"{len(left_out)} label" in call("evaluate", model, path).stdout.splitlines()[-1]
+
+
 def test_evaluate_in_blocks_is_the_same(model: Path, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module("streamlabel.cli.evaluate")
     tagged(tmp_path / "test.csv")

@@ -21,7 +21,7 @@ from streamlabel.metrics.summary import evaluate as measure
 from streamlabel.models.inputs import canonical_rows
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.models.vectorizers import VectorizerState, restore_vectorizer
-from streamlabel.results import CSR, Dataset, TextDataset
+from streamlabel.results import CSR, Dataset, FloatArray, TextDataset
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.tagger_store import VECTORIZER
 
@@ -43,7 +43,7 @@ def evaluate(model: Path, file: str, k: tuple[int, ...], per_label: bool, as_jso
 
     P@k and nDCG@k rank the labels of a row, AUC the rows of a label; F1 and Hamming loss use the labels' thresholds.
     Every label of the model is taken as answered on every row; tags that the model does not know are left out and
-    counted.
+    counted. Macro AUC is over the labels with rows of both kinds, macro F1 over those with a yes, true or said.
     """
     with open_store(model) as store:
         data, columns = read_set(file, FileOptions.of(arguments), n_features=store.n_features)
@@ -96,15 +96,20 @@ def _measured(
         block = scores[rows] if isinstance(scores, np.ndarray) else score(X[rows])
         decisions.update_checked(truth[rows], sparse.csr_array((block > model._decisions.thresholds).astype(np.int8)))
     found |= decisions.result()
+    f1, met = decisions.label_f1(), decisions.n_true + decisions.n_predicted > 0
+    found["macro_f1"] = float(f1[met].mean()) if met.any() else math.nan
     found = {name: _number(value) for name, value in found.items()}
     found["n_labels_left_out"] = int(found.get("n_labels_left_out") or 0)
+    found["n_labels_not_in_f1"] = int((~met).sum())
     if per_label:
-        found["labels"] = _each(truth, scores, decisions, names)
+        found["labels"] = _each(truth, scores, decisions, np.where(met, f1, math.nan), names)
     return found
 
 
-def _each(truth: CSR, scores: Any, decisions: DecisionAccumulator, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    auc, precision, f1 = label_auc(truth, scores), label_average_precision(truth, scores), decisions.label_f1()
+def _each(
+    truth: CSR, scores: Any, decisions: DecisionAccumulator, f1: FloatArray, names: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    auc, precision = label_auc(truth, scores), label_average_precision(truth, scores)
     return [
         {
             "label": name,
@@ -126,11 +131,13 @@ def _text(found: dict[str, Any]) -> str:
     lines = [f"{plural(found['n_rows'], 'row')}, {plural(found['n_labels'], 'label')}; in percent"]
     if found["unknown_tags"]:
         lines.append(f"{plural(found['unknown_tags'], 'tag')} of the file left out: the model does not know them")
-    skipped = {"n_rows", "n_labels", "unknown_tags", "n_labels_left_out", "labels"}
+    skipped = {"n_rows", "n_labels", "unknown_tags", "n_labels_left_out", "n_labels_not_in_f1", "labels"}
     rows = [[name, _percent(value)] for name, value in found.items() if name not in skipped]
     lines.append(format_table(["measure", ""], rows, right=(1,)))
     if found["n_labels_left_out"]:
         lines.append(f"{plural(found['n_labels_left_out'], 'label')} with one kind of row only: not in macro AUC")
+    if found["n_labels_not_in_f1"]:
+        lines.append(f"{plural(found['n_labels_not_in_f1'], 'label')} with no yes, true or said: not in macro F1")
     if "labels" in found:
         figures = ("auc", "average_precision", "f1")
         cells = [
