@@ -44,6 +44,17 @@ def test_health_counts(client: Any, model: Path) -> None:
     assert_headers(said)
 
 
+def test_the_first_page_and_the_help_list_every_route(client: Any) -> None:
+    said = client.get("/")
+    assert said.status_code == 200
+    assert (said.json()["service"], said.json()["revision"]) == ("streamlabel", 1)
+    found = {(one["method"], one["path"]): one["about"] for one in said.json()["routes"]}
+    assert {("GET", "/"), ("POST", "/suggest"), ("DELETE", "/labels/{id}")} <= set(found)
+    assert list(found) == [(one.method, one.path) for one in answers.ROUTES]
+    lines = [line.split(maxsplit=2) for line in CliRunner().invoke(main, ["serve", "--help"]).stdout.splitlines()]
+    assert all([method, path, about] in lines for (method, path), about in found.items())
+
+
 def test_labels_are_those_of_the_store(client: Any, model: Path) -> None:
     found = client.get("/labels").json()["labels"]
     records = ModelStore.open(model).labels()

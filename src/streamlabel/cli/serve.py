@@ -38,6 +38,16 @@ def serve(
     A new label is on the disk when it is answered; other requests are answered meanwhile. An address that other
     machines can reach needs --token-file. Nothing is encrypted: put a proxy with TLS in front, and then give
     --token-file, too, and --allow-host with the name that the proxy is asked by. Ctrl-C ends it.
+
+    \b
+    GET    /             these routes
+    GET    /health       whether all is well, the revision, how many labels
+    GET    /labels       every label: id, name, answers, threshold
+    POST   /suggest      labels for texts: texts, k
+    POST   /explain      why a text got its score: text, label, words
+    POST   /labels       learn a label: name, yes, no
+    DELETE /labels/{id}  take a label out
+    POST   /rollback     go back: revision
     """
     from streamlabel.serve.app import create_app
     from streamlabel.serve.gate import Gate, host_name, is_loopback, names_of, read_token

@@ -34,7 +34,7 @@ Answer: TypeAlias = Callable[[LivingTagger, Mapping[str, Any]], Reply]
 
 @dataclass(frozen=True)
 class Route:
-    """answer : from the tagger and the fields of the body and the path
+    """answer : from the tagger and the fields of the body and the path;   about : what it does, for those who ask
 
     writes : whether it changes the model;   apart : it waits for no other request
     """
@@ -42,8 +42,14 @@ class Route:
     method: str
     path: str
     answer: Answer
+    about: str
     writes: bool = False
     apart: bool = False
+
+
+def index(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
+    routes = [{"method": one.method, "path": one.path, "about": one.about} for one in ROUTES]
+    return Reply({"service": "streamlabel", "revision": living.view().revision, "routes": routes})
 
 
 def health(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
@@ -98,13 +104,14 @@ def rollback(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
 
 
 ROUTES = (
-    Route("GET", "/health", health, apart=True),
-    Route("GET", "/labels", labels),
-    Route("POST", "/suggest", suggest),
-    Route("POST", "/explain", explain),
-    Route("POST", "/labels", learn, writes=True),
-    Route("DELETE", "/labels/{id}", retire, writes=True),
-    Route("POST", "/rollback", rollback, writes=True),
+    Route("GET", "/", index, "these routes"),
+    Route("GET", "/health", health, "whether all is well, the revision, how many labels", apart=True),
+    Route("GET", "/labels", labels, "every label: id, name, answers, threshold"),
+    Route("POST", "/suggest", suggest, "labels for texts: texts, k"),
+    Route("POST", "/explain", explain, "why a text got its score: text, label, words"),
+    Route("POST", "/labels", learn, "learn a label: name, yes, no", writes=True),
+    Route("DELETE", "/labels/{id}", retire, "take a label out", writes=True),
+    Route("POST", "/rollback", rollback, "go back: revision", writes=True),
 )
 
 
