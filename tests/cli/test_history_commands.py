@@ -110,6 +110,8 @@ def test_a_label_that_lost_its_row_does_not_come_back(model: Path, call: Call) -
             assert "revision 2 has damaged labels: 'football'" in said
             assert "nothing was changed" in said
     assert ModelStore.open(model).revision == 3
+    call("rename", model, ModelStore.open(model).label_names[0], "x")
+    assert "bring the other labels back one by one with --label\n" in call("rollback", model, 2, code=1).stderr
 
 
 def test_a_roll_back_of_a_label_undoes_itself_and_says_so(model: Path, call: Call) -> None:

@@ -16,6 +16,7 @@ SHELL_WORDS = {  # longer phrases stand before those that they contain
     "; run doctor": "; run 'streamlabel doctor MODEL'",
     ", run doctor": ", run 'streamlabel doctor MODEL'",
     "; doctor says what can be saved": "; 'streamlabel doctor MODEL' says what can be saved",
+    "one by one with rollback(label=...)": "one by one with --label",
     "; a model is read with mode='r'": STILL_READ,
     "; open the model with mode='r'": STILL_READ,
     ", or read with mode='r'": STILL_READ,

@@ -182,7 +182,7 @@ def _check_parts(writer: StoreWriter, numbers: Sequence[int], revision: int) -> 
         except (DataError, NotFoundError) as error:
             raise DataError(
                 f"the part {name!r} is damaged in revision {revision}; nothing was changed; choose a revision that is "
-                "whole, or bring labels back one by one",
+                "whole, or bring labels back one by one with rollback(label=...)",
                 source=writer.folder,
             ) from error
 

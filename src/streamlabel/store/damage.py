@@ -74,7 +74,7 @@ def check_versions(folder: Path, connection: sqlite3.Connection, numbers: Sequen
     more = f" and {len(damaged) - SHOWN} more" if len(damaged) > SHOWN else ""
     advice = "choose another revision, or learn it again"
     if len(numbers) > 1:
-        advice = "choose a revision that is whole, or bring the other labels back one by one"
+        advice = "choose a revision that is whole, or bring the other labels back one by one with rollback(label=...)"
     raise DataError(
         f"revision {revision} has damaged labels: {names}{more} ({damaged[0].problem}); nothing was changed; {advice}",
         source=folder,
