@@ -117,7 +117,7 @@ def test_parts_name_the_labels_that_were_asked(tmp_path: Path, call: Call, ask: 
     call("stats", "make", tmp_path / "a.svm", "-o", tmp_path / "a0.npz", "--n-features", 3)
     call("stats", "make", tmp_path / "b.svm", "-o", tmp_path / "b0.npz")
     told = call("stats", "merge", tmp_path / "a0.npz", tmp_path / "b0.npz", "-o", tmp_path / "all.npz", code=1).stderr
-    assert "'label_2' on one side only" in told
+    assert "'label_1' and 1 more on one side only" in told
     options = ("--n-features", 3, "--label-names", tmp_path / "names.txt")
     for name in "ab":
         call("stats", "make", tmp_path / f"{name}.svm", "-o", tmp_path / f"{name}.npz", *options)
@@ -130,3 +130,25 @@ def test_parts_name_the_labels_that_were_asked(tmp_path: Path, call: Call, ask: 
     few = ("--label-names", tmp_path / "few.txt")
     told = call("stats", "make", tmp_path / "a.svm", "-o", tmp_path / "c.npz", *few, code=1).stderr
     assert "no line 'label_1'" in told
+    assert "labels that the file only numbers are called so" in told
+
+
+def test_numbers_that_no_row_has_are_no_labels(tmp_path: Path, call: Call, ask: Ask) -> None:
+    """svmlight with labels from 1 on, one of which is missing; a file that says how many there are keeps all."""
+    rng = np.random.default_rng(0)
+    rows = "".join(
+        f"{(1, 2, 4)[i % 3]} " + " ".join(f"{j + 1}:{v:.6f}" for j, v in enumerate(rng.standard_normal(4))) + "\n"
+        for i in range(30)
+    )
+    (tmp_path / "rows.svm").write_text(rows)
+    made = call("stats", "make", tmp_path / "rows.svm", "-o", tmp_path / "rows.npz")
+    assert "no row has label_0, label_3; 2 numbers left out" in made.stderr
+    assert read_stats(tmp_path / "rows.npz").label_names == ("label_1", "label_2", "label_4")
+    assert read_stats(tmp_path / "rows.npz").label_counts.tolist() == [10, 10, 10]
+    assert "no row has label_0, label_3" in call("fit", tmp_path / "model", tmp_path / "rows.svm").stderr
+    assert ModelStore.open(tmp_path / "model").label_names == ("label_1", "label_2", "label_4")
+    found = ask("evaluate", tmp_path / "model", tmp_path / "rows.svm")
+    assert (found["n_labels"], found["unknown_tags"]) == (3, 0)
+    (tmp_path / "stated.svm").write_text("# streamlabel n_rows=30 n_features=4 n_labels=5\n" + rows)
+    call("stats", "make", tmp_path / "stated.svm", "-o", tmp_path / "stated.npz")
+    assert read_stats(tmp_path / "stated.npz").n_labels == 5

@@ -5,14 +5,16 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import numpy as np
 
-from streamlabel.cli._output import remark
+from streamlabel.cli._output import plural, remark
 from streamlabel.data.load import FORMATS, format_of, load_dataset
+from streamlabel.data.svmlight import states_shape
 from streamlabel.data.text_columns import TextColumns, begins_as_table, guess_columns, replayable
 from streamlabel.data.text_rows import TextRow, read_one_label_rows, read_text_lines, read_text_rows
 from streamlabel.exceptions import DataError, NotFoundError
@@ -68,11 +70,12 @@ def file_options(*, labels: bool = True, split: str = "train") -> Callable[[_Fun
 
 
 def read_set(
-    path: str, options: FileOptions, *, n_features: int | None = None
+    path: str, options: FileOptions, *, n_features: int | None = None, learning: bool = False
 ) -> tuple[Dataset | TextDataset, TextColumns | None]:
     """A labelled set, and the columns it was read from where they are columns of texts.
 
     n_features : what the model has, for formats that do not say how many columns there are
+    learning : say which numbers of svmlight are no label, for no row has them
     """
     _check(path)
     if options.format == "lines":
@@ -106,7 +109,23 @@ def read_set(
     elif format == "parquet":
         given = {"text_column": options.text, "labels_column": options.labels}
         more = {name: column for name, column in given.items() if column is not None}
-    return load_dataset(source, format, **more), None
+    data = load_dataset(source, format, **more)
+    if format == "svmlight" and isinstance(data, Dataset) and not states_shape(head):
+        data = _without_empty_labels(data, path, say=learning)
+    return data, None
+
+
+def _without_empty_labels(data: Dataset, path: str, *, say: bool) -> Dataset:
+    """svmlight numbers its labels: those below the largest that no row has are none. The others keep their numbers."""
+    has_rows = np.bincount(data.Y.indices, minlength=data.n_labels) > 0
+    if has_rows.all() or not has_rows.any():
+        return data
+    if say:
+        empty = [name for name, known in zip(data.label_names, has_rows, strict=True) if not known]
+        shown = ", ".join(empty[:3]) + (", ..." if len(empty) > 3 else "")
+        remark(f"{path}: no row has {shown}; {plural(len(empty), 'number')} left out, the others keep theirs")
+    names = tuple(name for name, known in zip(data.label_names, has_rows, strict=True) if known)
+    return replace(data, Y=data.Y[:, np.flatnonzero(has_rows)], label_names=names)
 
 
 def _begins_as_xc(head: bytes) -> bool:

@@ -61,7 +61,7 @@ def fit(
     read and what was found is shown.
     """
     new_model_path(model)
-    data, columns = read_set(file, FileOptions.of(arguments))
+    data, columns = read_set(file, FileOptions.of(arguments), learning=True)
     say_twins(data.label_names)
     found: dict[str, Any] = {
         "model": str(model),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from streamlabel.store.stats_file import read_stats, write_stats
 
 __all__ = ["stats"]
 
+NUMBERED = re.compile(r"label_[0-9]+")
 _out_option = click.option(
     "-o", "--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The .npz file to write."
 )
@@ -46,7 +48,8 @@ def stats() -> None:
 @click.option(
     "--label-names",
     metavar="FILE",
-    help="All labels that were asked, one a line: the same in every part, also where one does not occur.",
+    help="All labels that were asked, one a line: the same in every part, also where one does not occur. Those of "
+    "svmlight and XC text are called label_0, label_1, ... by their numbers.",
 )
 @dry_run_option
 @json_option
@@ -64,7 +67,7 @@ def make(
     Every label is taken as answered on every row. Parts can be merged when they have the same features and labels.
     """
     _check_out(out)
-    data, _ = read_set(file, FileOptions.of(arguments), n_features=n_features)
+    data, _ = read_set(file, FileOptions.of(arguments), n_features=n_features, learning=label_names is None)
     if isinstance(data, TextDataset):
         raise DataError("holds texts; sums need rows of numbers, which one vectoriser made of all parts", source=file)
     if n_features is not None and data.n_features != n_features:
@@ -176,7 +179,9 @@ def _with_labels(data: Dataset, names: list[str], source: str) -> Dataset:
     unknown = [name for name in data.label_names if name not in places]
     if unknown:
         more = "" if len(unknown) == 1 else f" and {len(unknown) - 1} more"
-        raise DataError(f"no line {unknown[0]!r}{more}, and {data.source} has rows with it; name all", source=source)
+        called = "; labels that the file only numbers are called so" if NUMBERED.fullmatch(unknown[0]) else ""
+        problem = f"no line {unknown[0]!r}{more}, and {data.source} has rows with it; name all{called}"
+        raise DataError(problem, source=source)
     cells = data.Y.tocoo()
     columns = np.array([places[name] for name in data.label_names], dtype=np.int64)[cells.col]
     Y = sparse.csr_array((cells.data, (cells.row, columns)), shape=(data.n_rows, len(checked)))

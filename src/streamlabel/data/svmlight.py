@@ -26,7 +26,7 @@ from streamlabel.data._rows import RowFormat, Rows, parse_rows
 from streamlabel.exceptions import DataError
 from streamlabel.results import Dataset
 
-__all__ = ["read_svmlight", "write_svmlight"]
+__all__ = ["read_svmlight", "states_shape", "write_svmlight"]
 
 PathLike = str | os.PathLike[str]
 SHAPE_COMMENT = re.compile(rb"# streamlabel n_rows=([0-9]{1,15}) n_features=([0-9]{1,15}) n_labels=([0-9]{1,15})\n")
@@ -87,6 +87,11 @@ def read_svmlight(
         raise DataError(problem, source=path, line=1)
     X, Y = builder.matrices()
     return named_dataset(X, Y, label_names, feature_names, path, first_label)
+
+
+def states_shape(head: bytes) -> bool:
+    """Whether what begins like this says how many labels there are; else a number up to the largest may be none."""
+    return SHAPE_COMMENT.match(head) is not None
 
 
 def write_svmlight(dataset: Dataset, path: PathLike, *, first_feature: int = 1, first_label: int = 0) -> None:
