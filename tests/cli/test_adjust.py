@@ -76,6 +76,7 @@ def test_labels_of_fit_are_learned_again_from_the_answers_of_both(model: Path, c
     first, second = ModelStore.open(model).label_names[:2]
     said = call("merge", model, first, second, "both").stdout
     assert f"merged {first!r} and {second!r} into 'both': learned again from all their answers" in said
+    assert call("history", model, "-n", 1).stdout.rstrip().endswith(f"merge  {first}, {second} -> both")
     (record,) = [one for one in ModelStore.open(model).labels() if one.name == "both"]
     assert record.n_yes == sum(first in tags or second in tags for tags in DATA.tags)
 

@@ -185,7 +185,8 @@ def _detail(revision: Revision) -> str:
     named = detail.get("labels")
     if isinstance(named, list):
         more = int(detail.get("n", len(named))) - SHOWN
-        return ", ".join(map(str, named[:SHOWN])) + (f" and {more} more" if more > 0 else "")
+        into = f" -> {detail['into']}" if "into" in detail else ""
+        return ", ".join(map(str, named[:SHOWN])) + (f" and {more} more" if more > 0 else "") + into
     if isinstance(named, int):
         return plural(named, "label")
     return ", ".join(f"{key} {value}" for key, value in detail.items())
