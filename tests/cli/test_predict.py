@@ -134,6 +134,9 @@ def test_what_is_read_is_never_overwritten_and_other_files_only_by_force(
     for out in (unseen, link):
         said = call("predict", model, unseen, "--out", out, "--force", code=4).stderr
         assert "is the file that is read" in said
+    command = [sys.executable, "-m", "streamlabel", "predict", str(model), "-", "--out", str(unseen), "--force"]
+    with open(unseen, "rb") as handle:
+        assert subprocess.run(command, check=False, stdin=handle, capture_output=True).returncode == 4
     out = tmp_path / "out.jsonl"
     out.write_text("precious")
     assert "--force" in call("predict", model, unseen, "--out", out, code=4).stderr

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -140,7 +141,8 @@ def _check_out(out: Path, inputs: Sequence[str | None], *, force: bool) -> None:
     if not out.exists():
         return
     for path in inputs:
-        if path is not None and path != "-" and Path(path).exists() and out.samefile(path):
+        read = 0 if path == "-" else path  # the descriptor of standard input, which may come from a file
+        if read is not None and os.path.exists(read) and os.path.samefile(out, read):
             raise ConflictError(f"{out} is the file that is read; choose another name for --out")
     if not force:
         raise ConflictError(f"{out} is there already; --force overwrites a file")
