@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.exceptions import DataError
-from streamlabel.results import CSR
+from streamlabel.results import CSR, FloatArray
 
-__all__ = ["canonical_csr", "canonical_labels", "check_label_names", "default_label_names"]
+__all__ = ["canonical_csr", "canonical_labels", "check_label_names", "checked_matrix", "default_label_names"]
 
 MAX_NAME_LENGTH = 200
 
@@ -39,6 +39,22 @@ def canonical_csr(X: Any, *, dtype: Any = None, name: str = "X") -> CSR:
         row = int(np.searchsorted(matrix.indptr, np.flatnonzero(~np.isfinite(matrix.data))[0], side="right")) - 1
         raise DataError(f"{name} contains NaN or infinity, first in row {row}; remove or impute such rows")
     return matrix
+
+
+def checked_matrix(M: Any, *, name: str = "X") -> CSR | FloatArray:
+    """Finite float64 numbers in a matrix; sparse stays sparse."""
+    if sparse.issparse(M):
+        return canonical_csr(M, dtype=np.float64, name=name)
+    try:
+        rows = np.asarray(M, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} cannot be read as numbers: {error}") from error
+    if rows.ndim != 2:
+        raise DataError(f"{name} has {rows.ndim} dimension(s); expected a matrix (n_rows, n_columns)")
+    if not np.isfinite(rows).all():
+        row = int(np.argmin(np.isfinite(rows).all(axis=1)))
+        raise DataError(f"{name} contains NaN or infinity, first in row {row}; remove or impute such rows")
+    return rows
 
 
 def canonical_labels(Y: Any, *, name: str = "Y") -> CSR:

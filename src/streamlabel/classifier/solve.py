@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from streamlabel._validation import canonical_csr
+from streamlabel._validation import checked_matrix
 from streamlabel.classifier.choice import choose_squared_solver
 from streamlabel.classifier.cholesky import CholeskyFactor
 from streamlabel.classifier.conjugate_gradient import solve_conjugate_gradient
@@ -104,33 +103,19 @@ def solve(
 def _checked(
     X: Any, Y: Any, anchor: FloatArray | None, coupling: Any, beta: float, fit_intercept: bool
 ) -> tuple[Design, FloatArray | CSR, Penalty]:
-    rows, targets = _matrix(X, "X"), _matrix(Y, "Y")
+    rows, targets = checked_matrix(X, name="X"), checked_matrix(Y, name="Y")
     if rows.shape[0] != targets.shape[0]:
         raise DataError(f"X has {rows.shape[0]} rows and Y has {targets.shape[0]}; they must be the same rows")
     if min(*rows.shape, targets.shape[1]) == 0:
         raise DataError(f"X {rows.shape} and Y {targets.shape}: there must be a row, a feature and a label")
     shape = (rows.shape[1], targets.shape[1])
-    anchor = np.zeros(shape) if anchor is None else dense(_matrix(anchor, "the anchor"))
+    anchor = np.zeros(shape) if anchor is None else dense(checked_matrix(anchor, name="the anchor"))
     if anchor.shape != shape:
         raise DataError(f"the anchor has shape {anchor.shape}; (features, labels) is {shape}")
-    coupling = None if coupling is None else _matrix(coupling, "the coupling")
+    coupling = None if coupling is None else checked_matrix(coupling, name="the coupling")
     if coupling is not None and coupling.shape != (shape[1], shape[1]):
         raise DataError(f"the coupling has shape {coupling.shape}; {shape[1]} labels need {(shape[1], shape[1])}")
     return Design(rows, fit_intercept), targets, make_penalty(anchor, coupling, beta)
-
-
-def _matrix(M: Any, name: str) -> FloatArray | CSR:
-    if sparse.issparse(M):
-        return canonical_csr(M, dtype=np.float64, name=name)
-    try:
-        M = np.asarray(M, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} cannot be read as numbers: {error}") from error
-    if M.ndim != 2:
-        raise DataError(f"{name} has {M.ndim} dimension(s); expected a matrix (n_rows, n_columns)")
-    if not np.isfinite(M).all():
-        raise DataError(f"{name} contains NaN or infinity; remove or impute it")
-    return M
 
 
 def _choose(solver: str, loss: Loss, design: Design, penalty: Penalty, has_factor: bool) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from streamlabel._validation import canonical_csr, canonical_labels, check_label_names
+from streamlabel._validation import canonical_labels, check_label_names, checked_matrix
 from streamlabel.exceptions import DataError
 from streamlabel.results import CSR, FloatArray, IntArray
 from streamlabel.stats.factors import dense
@@ -70,7 +70,7 @@ class Stats:
         feature_names : d names, which all parts must have in the same order
         """
         labels = canonical_labels(Y).astype(np.int64)
-        rows = _checked_rows(X)
+        rows = checked_matrix(X)
         n_rows, n_features = rows.shape
         if labels.shape[0] != n_rows:
             raise DataError(f"Y has {labels.shape[0]} rows and X has {n_rows}; they must agree")
@@ -155,22 +155,6 @@ def check_size(n_features: int, n_labels: int) -> None:
         )
     if n_features * n_labels > MAX_CROSS:
         raise DataError(f"{n_features} features times {n_labels} labels; at most {MAX_CROSS} sums are kept")
-
-
-def _checked_rows(X: Any) -> CSR | FloatArray:
-    """Float64 rows, checked; sparse stays sparse."""
-    if sparse.issparse(X):
-        return canonical_csr(X, dtype=np.float64)
-    try:
-        rows = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"X cannot be read as numbers: {error}") from error
-    if rows.ndim != 2:
-        raise DataError(f"X has {rows.ndim} dimension(s); expected a matrix (n_rows, n_columns)")
-    if not np.isfinite(rows).all():
-        row = int(np.argmin(np.isfinite(rows).all(axis=1)))
-        raise DataError(f"X contains NaN or infinity, first in row {row}; remove or impute such rows")
-    return rows
 
 
 def _gram(rows: CSR | FloatArray) -> FloatArray:
