@@ -71,6 +71,16 @@ def test_the_distance_of_a_real_stream(sets):
         assert record.bound == pytest.approx(record.gradient_norm / record.curvature)
 
 
+def test_labels_that_nobody_has_are_left_out_of_the_distance(sets):
+    train, test = sets
+    labels = train.Y.toarray()
+    labels[:, [0, 5, 11]] = 0
+    task = BoundsTask(DISTANCE, "a", 0, betas=(0.5,), n_batches=2)
+    (record,) = run_on(task, replace(train, Y=sparse.csr_array(labels)), test)
+    assert (record.held, record.checked) == (2, 2)
+    assert record.n_past + record.n_new == 9
+
+
 def test_random_problems_of_all_kinds_hold():
     task = BoundsTask(DISTANCE, RANDOM, 3, n_problems=2 * len(KINDS))
     records = list(run(task))

@@ -12,7 +12,7 @@ from scipy import linalg
 from streamlabel.data.label_stream import LabelStream
 from streamlabel.exceptions import ConvergenceWarning
 from streamlabel.experiments.bounds_records import DISTANCE, BoundsRecord, named
-from streamlabel.experiments.bounds_risk import unit_rows
+from streamlabel.experiments.bounds_risk import able_labels, unit_rows
 from streamlabel.experiments.random_problems import RANDOM, random_beta, random_problem, random_rows
 from streamlabel.experiments.records import Key
 from streamlabel.models.calibration import LAM
@@ -32,16 +32,21 @@ _ROUNDING = 1e-7  # relative; what a distance may lie above its bound by arithme
 
 
 def distances_of_stream(missing: list[Key], train: Dataset, stream: LabelStream) -> Iterator[BoundsRecord]:
-    """All rows of a real set: the labels of `fit` learned each alone, the others in batches; once for every beta."""
+    """All rows of a real set: the labels of `fit` learned each alone, the others in batches; once for every beta.
+
+    Labels without a yes (or a no) on any row cannot be learned and are left out.
+    """
     X = unit_rows(train)
-    rows, answers = X.toarray(), train.Y[:, np.concatenate((stream.past, stream.arriving))].toarray().astype(np.float64)
+    past, *batches = (able_labels(train.Y, labels) for labels in (stream.past, *stream.batches))
+    rows, answers = X.toarray(), train.Y[:, np.concatenate((past, *batches))].toarray().astype(np.float64)
     rows, answers = rows - rows.mean(axis=0), answers - answers.mean(axis=0)
     spectrum = row_spectrum(rows)
     for key in missing:
-        model = StreamingLabelClassifier(beta=key[4], lam=LAM, metric=None).fit(X, train.Y[:, stream.past])
-        for labels in stream.batches:
-            model.add_labels(X, train.Y[:, labels])
-        yield _distance_record(key, rows, answers, model, len(stream.past), spectrum)
+        model = StreamingLabelClassifier(beta=key[4], lam=LAM, metric=None).fit(X, train.Y[:, past])
+        for labels in batches:
+            if labels.size:
+                model.add_labels(X, train.Y[:, labels])
+        yield _distance_record(key, rows, answers, model, len(past), spectrum)
 
 
 def random_record(number: int, seed: int) -> BoundsRecord:

@@ -18,7 +18,7 @@ from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, Dataset, FloatArray, IntArray
 from streamlabel.theory.excess_risk import clipped_loss, printed_terms, risk_bound
 
-__all__ = ["risk_records", "unit_rows"]
+__all__ = ["able_labels", "risk_records", "unit_rows"]
 
 
 def risk_records(missing: list[Key], train: Dataset, test: Dataset, stream: LabelStream) -> Iterator[BoundsRecord]:
@@ -31,13 +31,13 @@ def risk_records(missing: list[Key], train: Dataset, test: Dataset, stream: Labe
     X, X_test = unit_rows(train), unit_rows(test)
     order = np.random.default_rng(seed).permutation(train.n_rows)
     first, second = np.sort(order[: train.n_rows // 2]), order[train.n_rows // 2 :]
-    past = _able(train.Y[first], stream.past)
+    past = able_labels(train.Y[first], stream.past)
     known = X[first], train.Y[first][:, past]
     model = StreamingLabelClassifier(dictionary="fit", lam=LAM, metric=None, random_state=seed).fit(*known)
     model.set_params(beta=model.beta_).fit(*known)
     for size in sorted({key[2] for key in missing}):
         rows = np.sort(second[:size])
-        able = [_able(train.Y[rows], labels) for labels in stream.batches]
+        able = [able_labels(train.Y[rows], labels) for labels in stream.batches]
         arriving = np.concatenate(able)
         if not able[0].size:
             raise DataError(f"{missing[0][1]}: no label of the first batch has a yes and a no on {size} rows")
@@ -95,7 +95,7 @@ def unit_rows(data: Dataset) -> CSR:
     return sparse.csr_array(normalize(data.X.astype(np.float64)))
 
 
-def _able(Y: CSR, labels: IntArray) -> IntArray:
+def able_labels(Y: CSR, labels: IntArray) -> IntArray:
     """Those of the labels that have a yes and a no on these rows."""
     counts = np.asarray(Y[:, labels].sum(axis=0)).ravel()
     return labels[(counts > 0) & (counts < Y.shape[0])]
