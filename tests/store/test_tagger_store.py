@@ -104,13 +104,20 @@ def test_learning_again_is_one_label_that_changes(path: Path) -> None:
         for one, two in zip(before, after, strict=True):
             assert {**dict(two), "football": 0} == {**dict(one), "football": 0}
         assert tagger.store.history()[0].action == "relearn"
-        assert set(tagger.classifier_._memory._trials) == set(Tagger.open(path, "r").store.model()._memory._trials)
         assert tagger.store.revision == 2
         assert {label.name: label.id for label in tagger.store.labels()} == ids
         assert [change.kind for change in tagger.store.diff(1, 2)] == ["threshold", "relearned"]
         assert Tagger.open(path).suggest(DATA.unseen, k=ALL) == after
         tagger.store.rollback(label="football")
     assert Tagger.open(path).suggest(DATA.unseen, k=ALL) == before
+
+
+def test_trials_of_learning_again_are_kept(path: Path) -> None:
+    with Tagger.open(path, "a") as tagger:
+        known = set(tagger.classifier_._memory._trials)
+        tagger.relearn("football", yes=DATA.rows["football"][:2], weak_no=20)
+    assert set(Tagger.open(path, "a").classifier_._memory._trials) == known | {25}
+    assert 25 not in known
 
 
 def test_learning_again_that_fails_leaves_the_label(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
