@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from planted_set import planted_sets
 from streamlabel.exceptions import DataError
-from streamlabel.experiments import figure2
+from streamlabel.experiments import figure2, methods
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.figure2 import Figure2Record
 from streamlabel.experiments.figure2_page import page, pictures
@@ -58,7 +59,8 @@ def test_times_are_measured_and_nothing_else_differs():
 
 
 def test_the_rule_leaves_out_what_is_too_large_and_the_page_says_so(monkeypatch):
-    monkeypatch.setitem(METHODS, "LEML", replace(METHODS["LEML"], most_cells=300 * 20))
+    cells = METHODS["LEML"].cells(300, TRAIN.X.nnz, 9, 8)
+    monkeypatch.setitem(METHODS, "LEML", replace(METHODS["LEML"], most_cells=cells))
     found = records_of()
     assert [(r.n_past, r.ran) for r in found if r.method == "LEML" and r.seed == 0] == [(9, True), (18, False)]
     body = page(found).body
@@ -68,16 +70,18 @@ def test_the_rule_leaves_out_what_is_too_large_and_the_page_says_so(monkeypatch)
 
 
 def test_cells_count_the_past_only_for_those_who_learn_it():
-    assert METHODS["LEML"].cells(1000, 50, 10) == 60_000
-    assert METHODS["scikit-learn SVM"].cells(1000, 50, 10) == 10_000
-    assert figure2.left_out("SLEEC", 18_182, 10_000, 100)
-    assert not figure2.left_out("SLEEC", 12_920, 800, 100)
-    assert not figure2.left_out(SLL, 18_182, 20_000, 100)
+    assert METHODS["LEML"].cells(1000, 0, 50, 10) == 60_000
+    assert METHODS["scikit-learn SVM"].cells(1000, 0, 50, 10) == 10_000
+    assert METHODS["scikit-learn SVM"].cells(1000, 68_000, 50, 10) == 30_000  # 68 features a row
+    many = sparse.csr_array(np.ones((18_182, 34)))
+    assert figure2.left_out("SLL logistic", many, 10_000, 100)
+    assert not figure2.left_out("SLL logistic", many[:12_920], 800, 100)
+    assert not figure2.left_out(SLL, many, 20_000, 100)
 
 
 def test_many_past_labels_mean_a_dictionary(monkeypatch):
-    monkeypatch.setattr(figure2, "LARGE", 10)
-    monkeypatch.setattr(figure2, "DICTIONARY", 5)
+    monkeypatch.setattr(methods, "LARGE", 10)
+    monkeypatch.setattr(methods, "DICTIONARY", 5)
     found = {(r.method, r.n_past): r.parameters for r in records_of()}
     assert '"dictionary": 5' in found[SLL, 18]
     assert "dictionary" not in found[SLL, 9]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from streamlabel import LEML
 from streamlabel.exceptions import DataError, MissingExtraError
 from streamlabel.experiments import peers, tuning
 from streamlabel.experiments.learners import Apart
-from streamlabel.experiments.methods import BR, METHODS, SLL, Method, installed, parse_methods, to_run
+from streamlabel.experiments.methods import BR, METHODS, SLL, Method, installed, parse_methods, sized, to_run
 from streamlabel.experiments.peers import NapkinXC, Omikuji, OneVsRest, River
 from streamlabel.experiments.tuning import Rows, all_columns, choose, learn_batch, narrowed
 from streamlabel.metrics.ranking import precision_at_k
@@ -178,6 +179,30 @@ def test_candidates_learn_from_four_fifths_of_the_rows(monkeypatch):
     monkeypatch.setattr(tuning, "MOST_ROWS", 100)
     choose(_fake(1.0, 2.0), X, PAST, NEW)
     assert _Answer.seen[-1] == (80, 10)
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.at_arrival | method.at_scoring])
+def test_what_candidates_share_is_learned_once_and_changes_nothing(name):
+    method = METHODS[name]
+    starts = []
+
+    def make(parameters, seed):
+        starts.append(parameters)
+        return method.make(parameters, seed)
+
+    rows = Rows(X, PAST, NEW, X_TEST, TEST.Y[:, 24:])
+    found = dict(tuning._judged(replace(method, make=make), rows))
+    assert len(starts) < len(method.grid)
+    for number, candidate in enumerate(method.grid):
+        scores = learn_batch(method, candidate, rows, 0).scores
+        expected = [precision_at_k(rows.Y_test, scores, k=k) for k in (1, 3, 5)]
+        assert list(found[number]) == expected, candidate
+
+
+def test_many_past_labels_are_a_dictionary_for_streaming_labels_alone():
+    assert {candidate.get("dictionary") for candidate in sized(METHODS[SLL], 5000).grid} == {3000}
+    assert sized(METHODS[SLL], 4999) == METHODS[SLL]
+    assert sized(METHODS["LEML"], 5000) == METHODS["LEML"]
 
 
 def test_a_single_candidate_is_not_run():

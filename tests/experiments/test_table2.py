@@ -103,9 +103,17 @@ def test_hyper_parameters_are_chosen_once_a_set_and_recorded():
 
 
 def test_methods_that_would_take_too_long_are_left_out_unless_asked_for(monkeypatch):
-    monkeypatch.setitem(METHODS, "LEML", replace(METHODS["LEML"], most_cells=300 * 35))
+    cells = METHODS["LEML"].cells(300, TRAIN.X.nnz, 18, 18)
+    monkeypatch.setitem(METHODS, "LEML", replace(METHODS["LEML"], most_cells=cells - 1))
     assert "LEML" not in {task.method for task in table2.tasks(Setting(("planted",), (0,), True))}
     assert "LEML" in {task.method for task in table2.tasks(setting())}
+
+
+def test_what_learns_everything_again_meets_the_largest_batch_only_where_that_takes_long(monkeypatch):
+    cells = METHODS["LEML"].cells(300, TRAIN.X.nnz, 18, 18)
+    for limit, expected in ((cells, (3, 18)), (cells - 1, (18,))):
+        monkeypatch.setitem(METHODS, "LEML", replace(METHODS["LEML"], all_batches=limit))
+        assert {task.batches for task in table2.tasks(setting()) if task.method == "LEML"} == {expected}
 
 
 def test_the_page_has_means_the_paper_and_differences(records):

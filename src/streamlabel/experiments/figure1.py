@@ -78,7 +78,7 @@ def tasks(setting: Setting) -> list[Figure1Task]:
             raise DataError(f"{dataset} has {train.n_labels} labels; a tenth of them must be one at least")
         for name in names:
             method = METHODS[name]
-            if asked or method.cells(train.n_rows, 0, train.n_labels) <= method.most_cells:
+            if asked or method.cells(train.n_rows, train.X.nnz, 0, train.n_labels) <= method.most_cells:
                 own = shares if name in CURVES else (100,)
                 found.append(Figure1Task(dataset, name, own, setting.seeds, not setting.quick))
     return found

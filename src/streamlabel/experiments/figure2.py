@@ -14,16 +14,14 @@ import numpy as np
 
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.experiment import Setting
-from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL, to_run
+from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL, sized, to_run
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.sets import asked_name, load_set
 from streamlabel.experiments.tuning import Rows, as_text, learn_batch, learnable, narrowed
-from streamlabel.results import IntArray
+from streamlabel.results import CSR, IntArray
 
 __all__ = [
-    "DICTIONARY",
     "KEY",
-    "LARGE",
     "MOST_FACTORED",
     "NEW",
     "PAST",
@@ -45,7 +43,6 @@ PAST = {
     "wiki10-31k": (10_000, 20_000),
     "citeulike-t": (10_000, 20_000),
 }
-DICTIONARY, LARGE = 3000, 5000  # labels that may enter a code (the paper's number), from so many past labels on
 MOST_FACTORED = 6000  # rows or features: beyond, the strength is 1, since choosing it takes an eigendecomposition
 
 
@@ -104,9 +101,9 @@ def keys(task: Figure2Task) -> list[Key]:
     return [(task.dataset, task.method, n_past, seed) for n_past in task.sizes for seed in task.seeds]
 
 
-def left_out(name: str, n_rows: int, n_past: int, n_new: int) -> bool:
+def left_out(name: str, X: CSR, n_past: int, n_new: int) -> bool:
     """Whether a run would take many minutes: more rows times labels than `Method.most_cells`."""
-    return METHODS[name].cells(n_rows, n_past, n_new) > METHODS[name].most_cells
+    return METHODS[name].cells(X.shape[0], X.nnz, n_past, n_new) > METHODS[name].most_cells
 
 
 def run(task: Figure2Task, done: Collection[Key]) -> Iterator[Figure2Record]:
@@ -121,7 +118,7 @@ def run(task: Figure2Task, done: Collection[Key]) -> Iterator[Figure2Record]:
         past, new = _order(learnable(train.Y), n_past, max(task.sizes), seed)
         parameters = _parameters(task.method, n_past, min(X.shape))
         wall = cpu = before = 0.0
-        ran = task.asked or not left_out(task.method, train.n_rows, n_past, len(new))
+        ran = task.asked or not left_out(task.method, X, n_past, len(new))
         if ran:
             rows = Rows(X, train.Y[:, past], train.Y[:, new], X_test[few], test.Y[few][:, new])
             learned = learn_batch(method, parameters, rows, seed)
@@ -143,9 +140,7 @@ def run(task: Figure2Task, done: Collection[Key]) -> Iterator[Figure2Record]:
 
 
 def _parameters(name: str, n_past: int, smaller_side: int) -> dict[str, Any]:
-    parameters = dict(METHODS[name].grid[0])
-    if name.startswith(SLL) and n_past >= LARGE:
-        parameters["dictionary"] = DICTIONARY
+    parameters = dict(sized(METHODS[name], n_past).grid[0])
     if name in (SLL, BR) and smaller_side > MOST_FACTORED:
         parameters["beta"] = 1.0
     return parameters

@@ -9,9 +9,9 @@ import numpy as np
 
 from streamlabel.experiments import figure2
 from streamlabel.experiments.experiment import Experiment, Page
-from streamlabel.experiments.figure2 import DICTIONARY, LARGE, MOST_FACTORED, Figure2Record
+from streamlabel.experiments.figure2 import MOST_FACTORED, Figure2Record
 from streamlabel.experiments.method_tables import METHODS_OPTION, by_method, counted, left_out_note
-from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL
+from streamlabel.experiments.methods import BR, DICTIONARY, LARGE, METHODS, OWN, PEERS, SLL, Method
 from streamlabel.experiments.pictures import Panel, Picture, Series
 from streamlabel.experiments.sets import asked_name
 from streamlabel.experiments.tables import markdown_table
@@ -23,7 +23,8 @@ __all__ = ["EXPERIMENT", "page", "pictures"]
 def _limits() -> str:
     limits: dict[int, list[str]] = {}
     for name, method in METHODS.items():
-        limits.setdefault(method.most_cells, []).append(name)
+        if method.most_cells != Method.most_cells:
+            limits.setdefault(method.most_cells, []).append(name)
     return "; ".join(f"{cells / 1e6:,.0f} million for {', '.join(names)}" for cells, names in sorted(limits.items()))
 
 
@@ -37,8 +38,8 @@ _HOW = (
     f"Large sets: from {LARGE:,} past labels on, SLL keeps a dictionary of {DICTIONARY:,}; with more than "
     f"{MOST_FACTORED:,} rows and features the ridge strength is 1, not chosen. Where dense classifiers of all labels "
     f"would take more than {MOST_BYTES / 2**30:.0f} GiB, the {MOST_FEATURES:,} most frequent features are kept, for "
-    "everybody. A method is left out where rows times the labels it has to learn exceed what takes it about "
-    f"eight minutes, unless --methods names it: {_limits()}."
+    "everybody. A method is left out where rows times the labels it has to learn, a row counting the more the more "
+    f"features it has, exceed what takes it about eight minutes, unless --methods names it: {_limits()}."
 )
 
 

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from streamlabel.experiments.peers import Peer
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, FloatArray
 
@@ -25,6 +24,10 @@ class Learner(Protocol):
 
     def arrive(self, Y_new: CSR) -> None:
         """What has to be done when it arrives, answered on all rows of X: this is what is timed."""
+        ...
+
+    def change(self, **parameters: Any) -> None:
+        """Other hyper-parameters for what comes next (`Method.at_arrival`, `Method.at_scoring`)."""
         ...
 
     def scores(self, X: CSR) -> FloatArray:
@@ -53,16 +56,28 @@ class Adding:
             self._model = copy.copy(self._known).add_labels(self._X, Y_new, coupled=self._coupled)
         self._n_new = Y_new.shape[1]
 
+    def change(self, **parameters: Any) -> None:
+        self._empty.set_params(**parameters)  # the model of the past labels, once they are fitted
+
     def scores(self, X: CSR) -> FloatArray:
         found: FloatArray = self._model.decision_function(X)
         return found[:, -self._n_new :]
 
 
-class Apart:
-    """The new labels are learned by themselves; nothing of the past is needed or used."""
+class _Fitting:
+    """A model is made and fitted when labels arrive."""
 
-    def __init__(self, make: Callable[[], Peer | Any]) -> None:
+    _model: Any
+
+    def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
+
+    def change(self, **parameters: Any) -> None:
+        self._model.set_params(**parameters)
+
+
+class Apart(_Fitting):
+    """The new labels are learned by themselves; nothing of the past is needed or used."""
 
     def start(self, X: CSR, Y_past: CSR) -> None:
         self._X = X
@@ -74,11 +89,8 @@ class Apart:
         return np.asarray(self._model.decision_function(X))
 
 
-class Retraining:
+class Retraining(_Fitting):
     """All labels, past and new, are learned again."""
-
-    def __init__(self, make: Callable[[], Peer | Any]) -> None:
-        self._make = make
 
     def start(self, X: CSR, Y_past: CSR) -> None:
         self._X, self._Y_past = X, Y_past

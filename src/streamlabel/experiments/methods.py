@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -18,6 +18,8 @@ from streamlabel.models.streaming import StreamingLabelClassifier
 
 __all__ = [
     "BR",
+    "DICTIONARY",
+    "LARGE",
     "METHODS",
     "OWN",
     "PAPER_NAMES",
@@ -27,11 +29,14 @@ __all__ = [
     "Parameters",
     "installed",
     "parse_methods",
+    "sized",
     "to_run",
 ]
 
 Parameters = Mapping[str, Any]
 SLL, BR = "SLL", "BR ridge"
+DICTIONARY, LARGE = 3000, 5000  # labels that may enter a code (the paper's number), from so many past labels on
+_ENTRIES = 34  # of a row cost an iterative solver as much as one label of the row does
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,9 @@ class Method:
     retrains : a batch means that the past labels are learned again, too
     apart : the past labels are not learned at all
     random : it depends on the seed also when the order of labels does not matter
-    most_cells : rows times labels beyond which a run takes many minutes; it is then left out unless asked for by name
+    at_arrival, at_scoring : the hyper-parameters that matter only when labels arrive, and only when rows are scored
+    most_cells : `cells` beyond which a run takes many minutes; it is then left out unless asked for by name
+    all_batches : `cells` up to which every batch of an order is run, beyond them the largest one only
     package : what has to be installed
     """
 
@@ -55,12 +62,18 @@ class Method:
     retrains: bool = False
     apart: bool = False
     random: bool = False
-    most_cells: int = 10**10
+    at_arrival: frozenset[str] = frozenset()
+    at_scoring: frozenset[str] = frozenset()
+    most_cells: int = 10**11
+    all_batches: int = 10**11
     package: str = ""
 
-    def cells(self, n_rows: int, n_past: int, n_new: int) -> int:
-        """Rows times labels that a run has to learn, before the batch arrives and when it does."""
-        return n_rows * (n_new if self.apart else n_past + n_new)
+    def cells(self, n_rows: int, n_entries: int, n_past: int, n_new: int) -> int:
+        """Rows times labels that a run has to learn, before the batch arrives and when it does; rows by their entries.
+
+        n_entries : non-zero features of all rows together
+        """
+        return (n_rows + n_entries // _ENTRIES) * (n_new if self.apart else n_past + n_new)
 
 
 def _grid(**values: Iterable[Any]) -> tuple[dict[str, Any], ...]:
@@ -112,9 +125,9 @@ _BETAS = ("auto", 0.3, 1.0, 3.0, 10.0, 30.0)
 _LAMS = ("auto", 0.001, 0.01)  # "auto" is 0.003
 _LOSS_BETAS = ("auto", 0.1, 0.3, 1.0, 3.0)
 
-_SLOW = 10**8  # about eight minutes of a core
+_SLOW = 3 * 10**8  # about eight minutes of a core
 _OWN_METHODS = (
-    Method(SLL, _sll, _grid(lam=_LAMS, beta=_BETAS), independent=True),
+    Method(SLL, _sll, _grid(lam=_LAMS, beta=_BETAS), independent=True, at_arrival=frozenset({"lam"})),
     Method("SLL paper", partial(_sll, **_PAPER), _grid(lam=_LAMS, beta=_BETAS), most_cells=_SLOW),
     Method(
         "SLL paper signed", partial(_sll, fit_intercept=False, **_PAPER), _grid(lam=_LAMS, beta=("auto", 1.0, 10.0)),
@@ -132,10 +145,13 @@ _OWN_METHODS = (
         "BR squared hinge", partial(_br_loss, loss="squared_hinge"), _grid(beta=_LOSS_BETAS),
         independent=True, apart=True, most_cells=_SLOW,
     ),
-    Method("LEML", _leml, _grid(rank=(100, 50, 200), beta=(1.0, 0.1, 0.3, 3.0, 10.0)), retrains=True, random=True),
+    Method(
+        "LEML", _leml, _grid(rank=(100, 50, 200), beta=(1.0, 0.1, 0.3, 3.0, 10.0)),
+        retrains=True, random=True, all_batches=4 * _SLOW,
+    ),
     Method(
         "SLEEC", _sleec, _grid(n_predict_neighbours=(25, 50, 100), beta=(3.0, 1.0)),
-        retrains=True, random=True, most_cells=_SLOW,
+        retrains=True, random=True, at_scoring=frozenset({"n_predict_neighbours"}), all_batches=_SLOW,
     ),
 )  # fmt: skip
 _PEER_METHODS = (
@@ -170,6 +186,13 @@ PAPER_NAMES = {SLL: "SLL", BR: "BR", "LEML": "LEML", "SLEEC": "SLEEC"}  # what t
 def installed(names: Iterable[str]) -> list[str]:
     """Those of the methods whose package is there."""
     return [name for name in names if not (METHODS[name].package and missing(METHODS[name].package))]
+
+
+def sized(method: Method, n_past: int) -> Method:
+    """The method for so many past labels: from `LARGE` on, streaming labels are written by a dictionary."""
+    if not method.name.startswith(SLL) or n_past < LARGE:
+        return method
+    return replace(method, grid=tuple({**candidate, "dictionary": DICTIONARY} for candidate in method.grid))
 
 
 def to_run(asked: Sequence[str] | None, otherwise: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from streamlabel.data.label_stream import random_stream
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.experiment import Setting
-from streamlabel.experiments.methods import METHODS, OWN, PEERS, Method, Parameters, to_run
+from streamlabel.experiments.methods import METHODS, OWN, PEERS, Method, Parameters, sized, to_run
 from streamlabel.experiments.paper_figures import PAPER, PAPER_PAST
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.sets import asked_name, load_set
@@ -77,7 +77,10 @@ def batches_of(name: str, n_labels: int) -> tuple[int, tuple[int, ...]]:
 
 
 def tasks(setting: Setting) -> list[Table2Task]:
-    """A task for every set and method, long ones first. Peers are run on the largest batch only."""
+    """A task for every set and method, long ones first.
+
+    Peers are run on the largest batch only, and so are methods that learn everything again where that takes long.
+    """
     asked: tuple[str, ...] | None = setting.options.get("methods")
     names = to_run(asked, (*_LONGEST_FIRST, *(name for name in (*PEERS, *OWN) if name not in _LONGEST_FIRST)))
     found = []
@@ -90,9 +93,10 @@ def tasks(setting: Setting) -> list[Table2Task]:
             batches = (batches[0], batches[-1]) if len(batches) > 1 else batches
         for name in names:
             method = METHODS[name]
-            if not asked and method.cells(train.n_rows, n_past, batches[-1]) > method.most_cells:
+            cells = method.cells(train.n_rows, train.X.nnz, n_past, batches[-1])
+            if not asked and cells > method.most_cells:
                 continue
-            sizes = batches[-1:] if name in PEERS else batches
+            sizes = batches[-1:] if name in PEERS or cells > method.all_batches else batches
             found.append(Table2Task(dataset, name, setting.seeds, n_past, sizes, batches[-1], not setting.quick))
     return found
 
@@ -103,7 +107,7 @@ def keys(task: Table2Task) -> list[Key]:
 
 def run(task: Table2Task, done: Collection[Key]) -> Iterator[Table2Record]:
     data = _Set(task)
-    method = METHODS[task.method]
+    method = sized(METHODS[task.method], task.n_past)
     parameters = data.choose(method) if task.tuned else method.grid[0]
     for seed in task.seeds:
         missing = [b for b in task.batches if (task.dataset, task.method, seed, b, task.tuned) not in done]

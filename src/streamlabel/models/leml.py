@@ -16,7 +16,7 @@ from streamlabel.stats.threads import one_thread
 __all__ = ["LEML"]
 
 # "auto" factors the smaller side of X up to this size, and keeps at most so many products of directions and labels.
-_MOST_FACTORED, _MOST_PRODUCTS = 6_000, 10**8
+_MOST_FACTORED, _MOST_PRODUCTS = 6_000, 2 * 10**8
 
 
 class LEML(FixedLabelClassifier):
