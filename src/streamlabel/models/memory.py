@@ -98,9 +98,7 @@ class LabelAnswers:
         """These labels, then new ones numbered from ``first``, answered on every row; ``side`` is `cross` of them."""
         gram = self._gram
         if gram is not None:
-            empty = sparse.csr_array((self._whole.shape[0], 0))
-            newest = LabelAnswers(np.arange(len(positives)), empty, tuple(positives))
-            corner = newest.cross(positives)
+            corner = LabelAnswers(np.arange(len(positives)), *self._parts(positives)).cross(positives)
             gram = gram.appended(len(self.labels), self.cross(positives) if side is None else side, corner)
         numbers = np.concatenate((self.labels, np.arange(first, first + len(positives))))
         counts = np.append(self._counts, [len(rows) for rows in positives])
@@ -109,6 +107,13 @@ class LabelAnswers:
             return LabelAnswers(numbers, self._whole, loose, gram, counts)
         whole = sparse.csr_array(sparse.hstack((self._whole, _columns(loose, self._whole.shape[0])), format="csr"))
         return LabelAnswers(numbers, whole, (), gram, counts)
+
+    def _parts(self, positives: Sequence[IntArray]) -> tuple[CSR, tuple[IntArray, ...]]:
+        """New labels by rows, or as lists where they are few: the product of all with all grows with their square."""
+        n_rows = self._whole.shape[0]
+        if len(positives) > _MOST_LOOSE:
+            return _columns(positives, n_rows).tocsr(), ()
+        return sparse.csr_array((n_rows, 0)), tuple(positives)
 
 
 def positive_rows(labels: CSR) -> list[IntArray]:
