@@ -19,7 +19,8 @@ from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.data.label_stream import first_occurrence
 from streamlabel.metrics.auc import label_auc, label_average_precision
 from streamlabel.models.calibration import sketch
-from streamlabel.models.streaming import MOST_SCORED, StreamingLabelClassifier
+from streamlabel.models.learning import MOST_SCORED
+from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.stats.factors import centred_kernel
 from streamlabel.stats.threads import one_thread
 from streamlabel.structure.represent import represent

@@ -79,7 +79,7 @@ def test_an_enormous_penalty_learns_the_label_alone(case, loss):
 def test_answers_that_nobody_gave_are_replaced_by_probabilities(case):
     X, Y, _ = case
     clf = StreamingLabelClassifier(loss="logistic", beta=0.5, lam=LAM).fit(X[:160], Y[:160, :10])
-    stand_ins = clf._stand_ins(X[160:], np.arange(10))
+    stand_ins = clf._learning().stand_ins(X[160:], np.arange(10))
     np.testing.assert_array_equal(stand_ins, clf.predict_proba(X[160:]))
     clf.add_labels(X[160:], Y[160:, 10:])
     codes = clf.structure_.toarray()[:10, 10:]

@@ -97,7 +97,7 @@ def _batch_table(records: Sequence[Table2Record], field: str, depth: int | None)
         for batch in batches:
             values = [getattr(record, field) for record in own if record.batch == batch]
             paper = None if depth is None else paper_figure(asked, batch, depth, PAPER_NAMES.get(method, ""))
-            text = with_spread(values, 1 if depth else 3)
+            text = with_spread(values, 1 if depth else 3) or "not run"
             line.append(text if paper is None else f"{text} ({paper:.2f})")
         body.append(line)
     published = DSLL.get(asked, {}).get(field)

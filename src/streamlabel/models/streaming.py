@@ -16,15 +16,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from streamlabel._validation import check_label_names, default_label_names
-from streamlabel.classifier.metric_ridge import PreparedRidge, make_ridge
+from streamlabel.classifier.metric_ridge import PreparedRidge
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
-from streamlabel.executors.joblib_pool import JoblibExecutor
 from streamlabel.metrics.topk import top_k
 from streamlabel.models.adopt import checked_classifiers, linear_parts
-from streamlabel.models.arrival import JudgedRows, PastAnswers, judged_sample, learn_arrival, screen
 from streamlabel.models.asked import AskedRows, check_both_answers, group_by_rows, rows_asked
-from streamlabel.models.calibration import LAM, Recipe, Trial, choose_recipe, sketch
-from streamlabel.models.coupled_batch import learn_coupled
+from streamlabel.models.calibration import Trial, sketch
 from streamlabel.models.decisions import sigmoid
 from streamlabel.models.gather import Decisions, LearnedGroup, decide, gather
 from streamlabel.models.inputs import (
@@ -33,26 +30,24 @@ from streamlabel.models.inputs import (
     check_parameters,
     check_scale,
     check_settings,
-    coded,
     names_of_columns,
     read_past_labels,
     same_rows,
     settings_of_fit,
 )
+from streamlabel.models.learning import Learning, fixed_lam
 from streamlabel.models.loss_choice import choose_loss, run_loss_trial
 from streamlabel.models.memory import FitMemory, LabelAnswers, positive_rows
-from streamlabel.models.nonlinear import learn_with_loss, row_unit
-from streamlabel.models.past_fit import PastFit, best_beta, fit_alternating, fit_ridge, fit_with_loss
+from streamlabel.models.nonlinear import row_unit
+from streamlabel.models.past_fit import PastFit, fit_alternating, fit_ridge, fit_with_loss
 from streamlabel.models.reports import LabelReport
 from streamlabel.models.state import ClassifierBlocks, LabelNumbers, SharedList
 from streamlabel.results import CSC, CSR, FloatArray, IntArray
-from streamlabel.stats.factors import make_factor
 from streamlabel.stats.threads import one_thread
 from streamlabel.structure.dictionary import choose_dictionary
 
 __all__ = ["LabelReport", "StreamingLabelClassifier"]
 
-MOST_SCORED = 512  # labels that may enter a code by their scores
 _FEATURE_FACTS = ("n_features_in_", "feature_names_in_")  # what scikit-learn notes before anything is learned
 
 
@@ -188,7 +183,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         truth = labels[rows].toarray().astype(np.float64)
         self._decisions = decide(learned.unseen, truth, self.threshold, self._usual_threshold())
         counts, sizes = np.asarray(labels.sum(axis=0)).ravel(), np.diff(learned.codes.indptr)
-        lam = self._fixed_lam() if self.start == "alternating" else None
+        lam = fixed_lam(self.lam) if self.start == "alternating" else None
         self._reports = SharedList.of(
             LabelReport(
                 name, matrix.shape[0], int(counts[j]), 0.0, lam, False, learned.beta, int(sizes[j]), loss=learned.loss,
@@ -272,7 +267,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         if coupled:
             self._check_coupled(len(parts))
         with one_thread():
-            groups = [self._learn(matrix, *part, same=same, coupled=coupled) for part in parts]
+            learning = self._learning()
+            groups = [learning.learn(matrix, *part, same=same, coupled=coupled) for part in parts]
             self._commit(groups, names, asked, same)
         return self
 
@@ -376,13 +372,10 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             loss, beta = choose_loss(matrix, labels, beta, self.fit_intercept, self.random_state)
         if loss != "squared":
             return fit_with_loss(matrix, labels, loss, beta, self.fit_intercept, self.random_state)
-        lam = self._fixed_lam()
+        lam = fixed_lam(self.lam)
         if self.start == "alternating" and lam is not None:
             return fit_alternating(matrix, labels, lam, beta, self.fit_intercept, self.random_state)
         return fit_ridge(matrix, labels, beta, self.fit_intercept, self.random_state)
-
-    def _fixed_lam(self) -> float | None:
-        return LAM if self.lam == "auto" else None if self.lam is None else float(self.lam)
 
     def _usual_threshold(self) -> float:
         return 0.5 if self.fit_intercept and self.loss_ == "squared" else 0.0
@@ -416,73 +409,12 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         if self.metric not in ("auto", None):
             raise DataError(f'metric is {self.metric!r}; coupled labels have none: leave it at "auto" or None')
 
-    def _learn(
-        self, matrix: Any, columns: IntArray, rows: IntArray | None, labels: CSR, *, same: bool, coupled: bool
-    ) -> LearnedGroup:
-        """``rows`` None: all rows of ``matrix`` were asked; ``same``: they are the rows of `fit`."""
-        centre, loss = self.fit_intercept, self.loss_
-        answers = coded(labels, centre)
-        X = matrix if rows is None else matrix[rows]
-        everything = same and rows is None
-        recipe = self._recipe(X.shape[0], everything, coupled)
-        past = None if recipe.lam is None else self._past(X, rows, same, labels)
-        if past is not None and self.n_jobs is not None:
-            past = replace(past, executor=JoblibExecutor(self.n_jobs, "threads"))
-        coupled = coupled and past is not None
-        if loss != "squared":
-            beta = self._arrival_beta(X, answers, recipe)
-            arrival = learn_with_loss(
-                X, answers, past, recipe.lam, beta, loss,
-                anchored=recipe.anchored is not False, coupled=coupled, centre=centre, seed=self.random_state,
-            )  # fmt: skip
-        elif coupled:
-            assert past is not None
-            assert recipe.lam is not None
-            beta = self._arrival_beta(X, answers, recipe)
-            kept = self._memory if everything else None
-            judged_rows = judged_sample(X.shape[0], self.random_state) if kept is None else kept.judged_rows
-            factor = make_factor(X, centre=centre)
-            arrival = learn_coupled(X, factor, answers, past, recipe.lam, beta, centre=centre, judged_rows=judged_rows)
-        else:
-            ridge, judged = self._prepared(X, answers, recipe, everything)
-            beta = ridge.beta
-            arrival = learn_arrival(
-                X, ridge, answers, past, recipe.lam, anchored=recipe.anchored, centre=centre, judged=judged,
-                labels=labels if centre else None,
-            )  # fmt: skip
-        correlations = None if past is None else past.correlations
-        truth = answers if centre else 0.5 * (answers + 1.0)
-        return LearnedGroup(columns, arrival, recipe, beta, loss, truth, correlations, coupled)
-
-    def _prepared(
-        self, X: Any, answers: FloatArray, recipe: Recipe, everything: bool
-    ) -> tuple[PreparedRidge, JudgedRows | None]:
-        """The ridge of these rows, and the rows to judge by (None: all): on the rows of `fit` both are kept."""
-        if everything and not recipe.share:
-            assert self._ridge is not None
-            assert self._memory is not None
-            memory = self._memory
-            return self._ridge, JudgedRows(memory.judged_rows, memory.judged_X, memory.leverages)
-        beta = self._arrival_beta(X, answers, recipe)
-        basis = self._metric_basis() if recipe.share else None
-        return make_ridge(X, beta, basis=basis, share=recipe.share, centre=self.fit_intercept), None
-
-    def _recipe(self, n_rows: int, everything: bool, coupled: bool) -> Recipe:
-        """How to learn on so many rows. On all rows of `fit` the factor is kept, and each label chooses for itself."""
-        squared = self.loss_ == "squared"
-        metric = self.metric if squared and not coupled else None
-        kept = everything and squared and metric in ("auto", None)
-        trials: list[Trial] = []
-        if self.fit_intercept and not kept and "auto" in (self.lam, metric, self.beta):
-            trials = self._trials(n_rows)
-        if trials:
-            chosen = choose_recipe(trials, anchors=self.lam is not None, metrics=metric is not None)
-        else:
-            chosen = Recipe(0.0, LAM, None if kept else True, self._strength)
-        anchored = chosen.anchored if self.lam == "auto" and not coupled else self.lam is not None
-        lam = chosen.lam if self.lam == "auto" else self._fixed_lam()
-        share = chosen.share if metric == "auto" else float(metric or 0.0)
-        return Recipe(share, lam, anchored, chosen.strength)
+    def _learning(self) -> Learning:
+        return Learning(
+            self.lam, self.metric, self.beta, self.dictionary, self.fit_intercept, self.random_state, self.n_jobs,
+            self.loss_, self._strength, self._classifiers, self._decisions, self._memory, self._ridge, self._answers,
+            self._scored, self._n_fitted, self._trials, self._metric_basis,
+        )  # fmt: skip
 
     def _trials(self, n_rows: int) -> list[Trial]:
         """The labels of `fit` learned again at such a number of rows; none for a model that was adopted."""
@@ -498,57 +430,11 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         run = partial(run_loss_trial, weights=weights, intercept=intercept, loss=self.loss_)
         return self._memory.trials(n_rows, weights, intercept, run)
 
-    def _arrival_beta(self, X: Any, answers: FloatArray, recipe: Recipe) -> float:
-        if self.beta != "auto":
-            return float(self.beta)
-        if np.isfinite(recipe.strength):
-            return recipe.strength * row_unit(X, self.fit_intercept)
-        if self.loss_ != "squared":  # an adopted model: nothing is known
-            return row_unit(X, self.fit_intercept)
-        return best_beta(make_factor(X, centre=self.fit_intercept), answers, self.fit_intercept)
-
     def _metric_basis(self) -> FloatArray:
         """The directions of the labels of `fit`; fixed, so that the order of arrivals does not matter."""
         if self._basis is None:
             self._basis = sketch(self._classifiers.weights(np.arange(self._n_fitted)))
         return self._basis
-
-    def _past(self, X: Any, rows: IntArray | None, same: bool, labels: CSR) -> PastAnswers:
-        """Who may enter a code on these rows: labels answered there, by their answers; the others, by their scores."""
-        n_labels, weights = len(self._names), self._classifiers.weights
-        if not same or self._answers is None:
-            allowed = self._allowed()
-            responses: Any = self._stand_ins(X, allowed)
-            if len(allowed) > MOST_SCORED:  # the Gram of thousands of score columns would cost more than all the rest
-                kept = screen(responses, coded(labels, self.fit_intercept), MOST_SCORED)
-                allowed, responses = allowed[kept], responses[:, kept]
-            return PastAnswers(n_labels, allowed, responses, weights)
-        answers, numbers = self._answers, self._answers.labels
-        if rows is None and not self._scored.size and self.fit_intercept:
-            return PastAnswers(n_labels, numbers, None, weights, answers.gram, answers.cross(positive_rows(labels)))
-        responses = answers.by_rows if rows is None else answers.by_rows[rows]
-        if self.fit_intercept:  # a label that does not occur on these rows cannot enter
-            present = np.flatnonzero(np.bincount(responses.indices, minlength=len(numbers)))
-            numbers, responses = numbers[present], responses[:, present]
-        if self._scored.size or not self.fit_intercept:
-            responses = np.hstack((coded(responses, self.fit_intercept), self._stand_ins(X, self._scored)))
-            numbers = np.concatenate((numbers, self._scored))
-        return PastAnswers(n_labels, numbers, responses, weights)
-
-    def _stand_ins(self, X: Any, labels: IntArray) -> FloatArray:
-        """What stands for the answers (n, len(labels)) that nobody gave: scores, or probabilities where scores are not
-        on the scale of answers."""
-        scores = self._classifiers.scores(X, labels)
-        if self.loss_ == "squared":
-            return scores
-        chances = sigmoid(scores, self._decisions.slope[labels], self._decisions.offset[labels])
-        return chances if self.fit_intercept else 2.0 * chances - 1.0
-
-    def _allowed(self) -> IntArray:
-        """The labels that may enter a code where there are no answers, only scores."""
-        if self._answers is None:
-            return np.arange(len(self._names) if self.dictionary == "all" else self._n_fitted)
-        return np.concatenate((self._answers.labels, self._scored))
 
     def _commit(self, groups: list[LearnedGroup], names: tuple[str, ...], asked: AskedRows, same: bool) -> None:
         """Put everything together and swap it in at once."""
