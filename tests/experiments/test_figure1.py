@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -99,3 +100,10 @@ def test_pictures_have_levels_for_those_who_do_not_depend_on_the_start(records):
     assert bars.kind == "bars"
     assert [series.label for series in bars.panels[0].series] == ["P@1", "P@3", "P@5", "average AUC"]
     assert bars.panels[0].series[0].x == SOME
+
+
+def test_pictures_of_a_set_and_of_its_stand_in_do_not_overwrite_each_other(records):
+    stand_in = [replace(r, dataset="mediamill (stand-in mediamill_reduced)") for r in records]
+    names = [picture.name for picture in pictures([*stand_in, *(replace(r, dataset="mediamill") for r in records)])]
+    assert len(set(names)) == len(names) == 4
+    assert all(re.fullmatch("[A-Za-z0-9_-]+", name) for name in names)

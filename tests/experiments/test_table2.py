@@ -166,6 +166,12 @@ def test_pictures_show_differences_to_sll(records):
     assert labels == {BR, "LEML"}
 
 
+def test_pictures_of_a_set_and_of_its_stand_in_do_not_overwrite_each_other(records):
+    stand_in = [replace(r, dataset="mediamill (stand-in mediamill_reduced)") for r in records]
+    names = [picture.name for picture in pictures([*stand_in, *(replace(r, dataset="mediamill") for r in records)])]
+    assert names == ["mediamill-stand-in-mediamill_reduced", "mediamill"]
+
+
 def test_a_set_that_cannot_be_judged_is_refused(monkeypatch):
     empty = replace(TEST, Y=TEST.Y * 0)
     empty.Y.eliminate_zeros()

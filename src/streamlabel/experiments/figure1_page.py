@@ -20,8 +20,7 @@ from streamlabel.experiments.method_tables import (
     with_spread,
 )
 from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL
-from streamlabel.experiments.pictures import Panel, Picture, Series
-from streamlabel.experiments.sets import asked_name
+from streamlabel.experiments.pictures import Panel, Picture, Series, slug
 from streamlabel.experiments.tables import markdown_table
 
 __all__ = ["EXPERIMENT", "page", "pictures"]
@@ -169,7 +168,7 @@ def pictures(records: Sequence[Figure1Record]) -> list[Picture]:
             n_orders = len({record.seed for record in here})
             found.append(
                 Picture(
-                    f"{asked_name(dataset)}-curves",
+                    f"{slug(dataset)}-curves",
                     f"{dataset}: all labels at the end, by how many were there at the start",
                     "labels at the start (percent)",
                     "on test rows (percent)",
@@ -183,7 +182,7 @@ def pictures(records: Sequence[Figure1Record]) -> list[Picture]:
         if bars:
             found.append(
                 Picture(
-                    f"{asked_name(dataset)}-all",
+                    f"{slug(dataset)}-all",
                     f"{dataset}: all labels at the start",
                     "method",
                     "on test rows (percent)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from streamlabel.experiments.records import saving
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Panel", "Picture", "Series", "draw"]
+__all__ = ["Panel", "Picture", "Series", "draw", "slug"]
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")  # Okabe and Ito
 _MARKS = "osD^vP*X"
@@ -74,6 +75,15 @@ class Picture:
     kind: Literal["lines", "bars"] = "lines"
     log_x: bool = False
     log_y: bool = False
+
+
+def slug(name: str) -> str:
+    """The name as a part of a file's: letters, digits, ``-`` and ``_``.
+
+    >>> slug("mediamill (stand-in mediamill_reduced)")
+    'mediamill-stand-in-mediamill_reduced'
+    """
+    return re.sub("[^A-Za-z0-9_-]+", "-", name).strip("-")
 
 
 def draw(picture: Picture, out: Path, stem: str, forms: tuple[str, ...] = ("png", "svg")) -> list[Path]:

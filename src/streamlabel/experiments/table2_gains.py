@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from streamlabel.experiments.comparisons import Comparison, mean_and_error
 from streamlabel.experiments.method_tables import by_method, tuned_only, verdicts
 from streamlabel.experiments.methods import OWN, PEERS, SLL
-from streamlabel.experiments.pictures import Panel, Picture, Series
-from streamlabel.experiments.sets import asked_name
+from streamlabel.experiments.pictures import Panel, Picture, Series, slug
 from streamlabel.experiments.table2 import Table2Record
 
 __all__ = ["compare", "pictures"]
@@ -55,7 +54,7 @@ def pictures(records: Sequence[Table2Record]) -> list[Picture]:
             n_orders = len({record.seed for record in records if record.dataset == dataset})
             found.append(
                 Picture(
-                    asked_name(dataset),
+                    slug(dataset),
                     f"{dataset}: the others against SLL on new labels",
                     "new labels in the batch",
                     "difference to SLL (points)",
