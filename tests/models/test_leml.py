@@ -204,6 +204,48 @@ def test_hardly_any_ridge_is_least_squares(rng):
     np.testing.assert_allclose(clf.decision_function(X), expected, atol=1e-6)
 
 
+@pytest.fixture
+def made(monkeypatch):
+    """The factors that LEML makes."""
+    found = []
+
+    def counted(X, *, centre):
+        found.append(make_factor(X, centre=centre))
+        return found[-1]
+
+    monkeypatch.setattr(leml, "make_factor", counted)
+    return found
+
+
+def test_prepared_rows_change_nothing_but_the_time(case, made):
+    X, Y, _ = case
+    model = LEML(rank=3, beta=0.5, solver="spectral").prepare(X)
+    again = [model.set_params(rank=rank).fit(X, labels).coef_ for labels, rank in ((Y, 3), (Y[:, :4], 2))]
+    assert len(made) == 1
+    for coef, labels, rank in zip(again, (Y, Y[:, :4]), (3, 2), strict=True):
+        expected = LEML(rank=rank, beta=0.5, solver="spectral").fit(X, labels)
+        np.testing.assert_array_equal(coef, expected.coef_)
+
+
+def test_what_was_prepared_is_for_the_same_rows_alone(case, made):
+    X, Y, _ = case
+    model = LEML(rank=2, solver="spectral").prepare(X)
+    model.fit(X[:-1], Y[:-1])
+    assert len(made) == 2
+    model.set_params(fit_intercept=False).fit(X, Y)
+    assert len(made) == 3
+    X[0, 0] += 1.0
+    model.set_params(fit_intercept=True).fit(X, Y)
+    assert len(made) == 4
+
+
+def test_rows_that_would_not_be_factored_are_not(case, made, monkeypatch):
+    monkeypatch.setattr(leml, "_MOST_FACTORED", 2)
+    X, Y, _ = case
+    assert LEML(rank=2).prepare(X).fit(X, Y).report_.solver == "conjugate gradient"
+    assert not made
+
+
 def test_auto_goes_by_size(case, monkeypatch):
     X, Y, _ = case
     assert LEML(2).fit(X, Y).report_.solver == "spectral"

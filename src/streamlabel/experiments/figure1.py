@@ -17,8 +17,9 @@ from streamlabel.exceptions import DataError
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.methods import METHODS, OWN, PEERS, SLL, Parameters, to_run
 from streamlabel.experiments.records import Key
+from streamlabel.experiments.rows import learnable
 from streamlabel.experiments.sets import load_set
-from streamlabel.experiments.tuning import Rows, all_columns, as_text, choose, learn_batch, learnable, narrowed
+from streamlabel.experiments.tuning import Rows, all_columns, as_text, choose, learn_batch, narrowed
 from streamlabel.metrics.summary import evaluate
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, FloatArray, IntArray

@@ -1,4 +1,4 @@
-"""Three ways to meet a batch of new labels: add it, learn it apart, learn everything again."""
+"""Ways to meet a batch of new labels: add it, learn it apart, learn everything again."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from streamlabel.models.leml import LEML
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, FloatArray
 
-__all__ = ["Adding", "Apart", "Learner", "Retraining"]
+__all__ = ["Adding", "Apart", "Learner", "Refitting", "Retraining"]
 
 
 class Learner(Protocol):
@@ -90,16 +91,41 @@ class Apart(_Fitting):
 
 
 class Retraining(_Fitting):
-    """All labels, past and new, are learned again."""
+    """All labels, past and new, are learned again, by a model of their own."""
 
     def start(self, X: CSR, Y_past: CSR) -> None:
         self._X, self._Y_past = X, Y_past
 
     def arrive(self, Y_new: CSR) -> None:
-        labels = sparse.csr_array(sparse.hstack((self._Y_past, Y_new), format="csr"))
-        labels.sort_indices()
-        self._model = self._make().fit(self._X, labels)
+        self._model = self._make().fit(self._X, _all_labels(self._Y_past, Y_new))
         self._n_new = Y_new.shape[1]
 
     def scores(self, X: CSR) -> FloatArray:
         return np.asarray(self._model.decision_function(X))[:, -self._n_new :]
+
+
+class Refitting:
+    """All labels are learned again, with what depends on the rows alone kept from before (`LEML.prepare`)."""
+
+    def __init__(self, model: LEML) -> None:
+        self._model = model
+
+    def start(self, X: CSR, Y_past: CSR) -> None:
+        self._X, self._Y_past = X, Y_past
+        self._model.prepare(X)
+
+    def arrive(self, Y_new: CSR) -> None:
+        self._model.fit(self._X, _all_labels(self._Y_past, Y_new))
+        self._n_new = Y_new.shape[1]
+
+    def change(self, **parameters: Any) -> None:
+        self._model.set_params(**parameters)
+
+    def scores(self, X: CSR) -> FloatArray:
+        return np.asarray(self._model.decision_function(X))[:, -self._n_new :]
+
+
+def _all_labels(Y_past: CSR, Y_new: CSR) -> CSR:
+    labels = sparse.csr_array(sparse.hstack((Y_past, Y_new), format="csr"))
+    labels.sort_indices()
+    return labels

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from streamlabel.exceptions import MissingExtraError
-from streamlabel.experiments.learners import Adding, Apart, Learner, Retraining
+from streamlabel.experiments.learners import Adding, Apart, Learner, Refitting, Retraining
 from streamlabel.experiments.peers import NapkinXC, Omikuji, OneVsRest, River, missing
 from streamlabel.models.binary_relevance import BinaryRelevance
 from streamlabel.models.leml import LEML
@@ -93,7 +93,7 @@ def _br_loss(parameters: Parameters, seed: int, *, loss: str) -> Learner:
 
 
 def _leml(parameters: Parameters, seed: int) -> Learner:
-    return Retraining(partial(LEML, random_state=seed, **parameters))
+    return Refitting(LEML(random_state=seed, **parameters))
 
 
 def _sleec(parameters: Parameters, seed: int) -> Learner:
@@ -146,11 +146,11 @@ _OWN_METHODS = (
         independent=True, apart=True, most_cells=_SLOW,
     ),
     Method(
-        "LEML", _leml, _grid(rank=(100, 50, 200), beta=(1.0, 0.1, 0.3, 3.0, 10.0)),
-        retrains=True, random=True, all_batches=4 * _SLOW,
+        "LEML", _leml, _grid(rank=(100, 50, 250), beta=(1.0, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0)),
+        retrains=True, random=True, at_arrival=frozenset({"rank", "beta"}), all_batches=4 * _SLOW,
     ),
     Method(
-        "SLEEC", _sleec, _grid(n_predict_neighbours=(25, 50, 100), beta=(3.0, 1.0)),
+        "SLEEC", _sleec, _grid(n_neighbours=(250, 500), n_predict_neighbours=(25, 50, 100), beta=(3.0, 1.0)),
         retrains=True, random=True, at_scoring=frozenset({"n_predict_neighbours"}), all_batches=_SLOW,
     ),
 )  # fmt: skip

@@ -14,8 +14,9 @@ from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.methods import METHODS, OWN, PEERS, Method, Parameters, sized, to_run
 from streamlabel.experiments.paper_figures import PAPER, PAPER_PAST
 from streamlabel.experiments.records import Key
+from streamlabel.experiments.rows import learnable
 from streamlabel.experiments.sets import asked_name, load_set
-from streamlabel.experiments.tuning import Learned, Rows, as_text, choose, learn_batch, learnable, narrowed
+from streamlabel.experiments.tuning import Started, as_text, choose, narrowed
 from streamlabel.metrics.summary import evaluate
 from streamlabel.results import CSR, FloatArray, IntArray
 
@@ -134,10 +135,11 @@ class _Set:
 
     def measure(self, method: Method, parameters: Parameters, seed: int, batches: list[int]) -> Iterator[Table2Record]:
         past, new = self.order(seed)
-        learned = self._learn(method, parameters, seed, past, new) if method.independent else None
+        started = Started(method, parameters, self.X, self.train.Y[:, past], seed)
+        whole = started.learn(self.train.Y[:, new], self.X_test) if method.independent else None
         for batch in batches:
             labels = new[:batch]
-            found = learned or self._learn(method, parameters, seed, past, labels)
+            found = whole or started.learn(self.train.Y[:, labels], self.X_test)
             yield Table2Record(
                 dataset=self.task.dataset,
                 method=method.name,
@@ -151,10 +153,6 @@ class _Set:
                 seconds=found.wall_seconds,
                 cpu_seconds=found.cpu_seconds,
             )
-
-    def _learn(self, method: Method, parameters: Parameters, seed: int, past: IntArray, new: IntArray) -> Learned:
-        rows = Rows(self.X, self.train.Y[:, past], self.train.Y[:, new], self.X_test, self.test.Y[:, new])
-        return learn_batch(method, parameters, rows, seed)
 
 
 def _judge(truth: CSR, scores: FloatArray, where: str) -> dict[str, float]:

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from streamlabel.exceptions import DataError
+from streamlabel.experiments.learners import Learner
 from streamlabel.experiments.methods import Method, Parameters
+from streamlabel.experiments.rows import learnable, unit_rows
 from streamlabel.metrics.summary import evaluate
 from streamlabel.results import CSR, Dataset, FloatArray, IntArray
 
-__all__ = ["HELD_OUT", "Learned", "Rows", "all_columns", "as_text", "choose", "learn_batch", "learnable", "narrowed"]
+__all__ = ["HELD_OUT", "Learned", "Rows", "Started", "all_columns", "as_text", "choose", "learn_batch", "narrowed"]
 
 HELD_OUT = 0.2  # share of the training rows
 MOST_ROWS = 20_000  # of so many of them, drawn at random, where there are more
@@ -64,37 +64,41 @@ def narrowed(train: Dataset, test: Dataset) -> tuple[CSR, CSR]:
         frequency = np.bincount(X.indices, minlength=train.n_features)
         kept = np.sort(np.argsort(-frequency, kind="stable")[:MOST_FEATURES])
         X, X_test = X[:, kept], X_test[:, kept]
-    return _unit_rows(X), _unit_rows(X_test)
+    return unit_rows(X), unit_rows(X_test)
 
 
-def _unit_rows(X: CSR) -> CSR:
-    return sparse.csr_array(normalize(X.astype(np.float64)))
+class Started:
+    """A method that has done what it can before labels arrive; any number of batches may arrive, each at this state.
+
+    past_seconds : CPU, that it took
+    """
+
+    def __init__(self, method: Method, parameters: Parameters, X: CSR, Y_past: CSR, seed: int) -> None:
+        self._learner: Learner = method.make(parameters, seed)
+        began = time.process_time()
+        self._learner.start(X, Y_past)
+        self.past_seconds = time.process_time() - began
+
+    def learn(self, Y_new: CSR, X_test: CSR) -> Learned:
+        """The clock, the batch, then its scores."""
+        able = _learnable(Y_new)
+        wall, cpu = time.perf_counter(), time.process_time()
+        self._learner.arrive(Y_new[:, able])
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        scores = all_columns(self._learner.scores(X_test), able, Y_new)
+        return Learned(scores, len(able), wall, cpu, self.past_seconds)
 
 
 def learn_batch(method: Method, parameters: Parameters, rows: Rows, seed: int) -> Learned:
-    """Past labels first, then the clock, then the batch."""
-    able = _learnable(rows)
-    learner = method.make(parameters, seed)
-    began = time.process_time()
-    learner.start(rows.X, rows.Y_past)
-    wall, cpu = time.perf_counter(), time.process_time()
-    before = cpu - began
-    learner.arrive(rows.Y_new[:, able])
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return Learned(all_columns(learner.scores(rows.X_test), able, rows.Y_new), len(able), wall, cpu, before)
+    """One batch after the past labels."""
+    return Started(method, parameters, rows.X, rows.Y_past, seed).learn(rows.Y_new, rows.X_test)
 
 
-def _learnable(rows: Rows) -> IntArray:
-    able = learnable(rows.Y_new)
+def _learnable(Y: CSR) -> IntArray:
+    able = learnable(Y)
     if not able.size:
-        raise DataError(f"none of {rows.Y_new.shape[1]} new labels has a yes and a no among {rows.X.shape[0]} rows")
+        raise DataError(f"none of {Y.shape[1]} new labels has a yes and a no among {Y.shape[0]} rows")
     return able
-
-
-def learnable(Y: CSR) -> IntArray:
-    """The labels that have a yes and a no."""
-    counts = np.asarray(Y.sum(axis=0)).ravel()
-    return np.flatnonzero((counts > 0) & (counts < Y.shape[0]))
 
 
 def all_columns(scores: FloatArray, labels: IntArray, Y: CSR) -> FloatArray:
@@ -127,7 +131,7 @@ def choose(method: Method, X: CSR, Y_past: CSR, Y_new: CSR) -> Parameters:
 
 def _judged(method: Method, rows: Rows) -> Iterator[tuple[int, tuple[float, ...]]]:
     """P@1, P@3 and P@5 of every candidate. What candidates have in common is done once."""
-    able = _learnable(rows)
+    able = _learnable(rows.Y_new)
     for same_start in _groups(method.grid, range(len(method.grid)), method.at_arrival | method.at_scoring):
         learner = method.make(method.grid[same_start[0]], 0)
         learner.start(rows.X, rows.Y_past)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from streamlabel.classifier.design import Design, column_sums
 from streamlabel.exceptions import DataError
 from streamlabel.models.fixed_labels import FixedLabelClassifier, check_at_least_one, check_positive
-from streamlabel.models.inputs import check_seed
+from streamlabel.models.inputs import check_seed, same_rows
 from streamlabel.models.low_rank import Rows, SparseRows, SpectralRows, alternate
 from streamlabel.results import CSR, FloatArray
-from streamlabel.stats.factors import make_factor
+from streamlabel.stats.factors import RidgeFactor, make_factor
 from streamlabel.stats.threads import one_thread
 
 __all__ = ["LEML"]
@@ -89,6 +92,18 @@ class LEML(FixedLabelClassifier):
         """``H W'`` (n_labels, n_features), made when asked for."""
         return np.asarray(self.label_factors_ @ self.feature_factors_.T)
 
+    def prepare(self, X: ArrayLike | CSR) -> Self:
+        """Factor the rows, which does not need their labels: the next `fit` on the same rows begins with that.
+
+        For labels that change while the rows do not. Nothing is done where `fit` would not factor.
+        """
+        self._check_parameters()
+        matrix = self._features(X, reset=True)
+        if self.solver == "spectral" or (self.solver == "auto" and min(matrix.shape) <= _MOST_FACTORED):
+            with one_thread():
+                self._prepared = (matrix.copy(), self.fit_intercept, make_factor(matrix, centre=self.fit_intercept))
+        return self
+
     def _check_parameters(self) -> None:
         check_at_least_one("rank", self.rank)
         check_at_least_one("n_iterations", self.n_iterations)
@@ -120,10 +135,16 @@ class LEML(FixedLabelClassifier):
         smaller = min(X.shape)
         small = smaller <= _MOST_FACTORED and smaller * labels.shape[1] <= _MOST_PRODUCTS
         if self.solver == "spectral" or (self.solver == "auto" and small):
-            factor = make_factor(X, centre=self.fit_intercept)
+            factor = self._factor(X)
             return SpectralRows(factor, labels), factor.mean
         design = Design(X, self.fit_intercept)
         return SparseRows(design, labels), design.mean
+
+    def _factor(self, X: CSR | FloatArray) -> RidgeFactor:
+        rows, centred, factor = getattr(self, "_prepared", (None, False, None))
+        if factor is not None and centred == self.fit_intercept and same_rows(X, rows):
+            return factor
+        return make_factor(X, centre=self.fit_intercept)
 
     def _scores(self, X: CSR | FloatArray) -> FloatArray:
         return np.asarray(X @ self.feature_factors_) @ self.label_factors_.T + self.intercept_
