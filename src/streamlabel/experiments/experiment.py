@@ -79,6 +79,7 @@ class Experiment(Generic[R, T]):
     keys : the records that a task gives, by key, in its order
     run : yields those records whose keys are not in ``done``, each as soon as it is there
     page, pictures : of all records, which come sorted by key
+    measures_times : whether its times are results, so that by default nothing runs beside them
     """
 
     name: str
@@ -96,3 +97,4 @@ class Experiment(Generic[R, T]):
     seeds: int = 5
     quick_seeds: int = 2
     options: tuple[Option, ...] = ()
+    measures_times: bool = False
