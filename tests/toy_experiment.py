@@ -13,7 +13,7 @@ from streamlabel.exceptions import DataError
 from streamlabel.experiments.experiment import Experiment, Page, Setting
 from streamlabel.experiments.pictures import Panel, Picture, Series
 from streamlabel.experiments.records import Key
-from streamlabel.experiments.runner import record_file, run_experiment
+from streamlabel.experiments.runner import run_experiment, writing
 
 
 @dataclass(frozen=True)
@@ -90,4 +90,5 @@ TOY: Experiment[ToyRecord, ToyTask] = Experiment(
 def run_slowly() -> None:
     """A run to be interrupted, as a program: the folder and the number of jobs are its arguments."""
     setting = Setting(("a",), (0, 1, 2, 3), options={"steps": 40, "fails": "slow"})
-    run_experiment(TOY, setting, record_file(TOY, Path(sys.argv[1])), int(sys.argv[2]))
+    with writing(TOY, Path(sys.argv[1])) as file:
+        run_experiment(TOY, setting, file, int(sys.argv[2]))

@@ -8,14 +8,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from streamlabel.cli import main
+from streamlabel.cli import main, reproduce
 from streamlabel.experiments import results_page, runner, sets
 from streamlabel.experiments.records import RecordFile
+from streamlabel.experiments.registry import EXPERIMENTS
+from toy_experiment import TOY
 
 FILES = ("budget.md", "budget.json")
 
@@ -168,7 +171,7 @@ def test_without_matplotlib_one_note_and_all_tables(no_data, draws, tmp_path, mo
         "no pictures: drawing pictures needs the package matplotlib: pip install 'streamlabel[plot]'\n"
     )
     assert {path.name for path in tmp_path.iterdir() if "budget" in path.name} == {
-        "budget.jsonl", "budget.md", "budget.json", "budget.run.json",
+        ".budget.lock", "budget.jsonl", "budget.md", "budget.json", "budget.run.json",
     }  # fmt: skip
 
 
@@ -176,6 +179,50 @@ def test_the_command_is_kept_less_what_does_not_matter(no_data, tmp_path):
     assert run(tmp_path, "--quick", "--json", "--budgets", "20, 40", "--seeds=1", jobs=1).exit_code == 0
     origin = json.loads((tmp_path / "budget.run.json").read_text(encoding="utf-8"))
     assert origin["command"] == "streamlabel reproduce budget --quick --budgets '20, 40' --seeds=1"
+
+
+def test_a_folder_after_an_equals_sign_is_left_out_of_the_command(no_data, tmp_path):
+    arguments = [f"--out={tmp_path}", "--jobs=1", "--quick", "--budgets=20", "--seeds", "1"]
+    result = CliRunner().invoke(main, ["reproduce", "budget", *arguments])
+    assert result.exit_code == 0, result.output
+    origin = json.loads((tmp_path / "budget.run.json").read_text(encoding="utf-8"))
+    assert origin["command"] == "streamlabel reproduce budget --quick --budgets=20 --seeds 1"
+
+
+@pytest.mark.parametrize("empty", [["--out="], ["--out", ""]])
+def test_a_folder_without_a_name_is_refused_at_once(no_data, tmp_path, monkeypatch, empty):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, ["reproduce", "budget", "--quick", *empty])
+    assert result.exit_code == 2
+    assert "the name of the folder is empty" in result.stderr
+    assert not list(tmp_path.glob("*budget*"))
+
+
+def test_a_second_run_in_the_same_folder_is_a_conflict(no_data, tmp_path):
+    with runner.writing(EXPERIMENTS["budget"].load(), tmp_path):
+        result = run(tmp_path, "--quick")
+    assert result.exit_code == 4
+    assert result.stderr.startswith(f"error: {tmp_path / 'budget.jsonl'}: process {os.getpid()} ")
+    assert result.stderr.count("\n") == 1
+    assert (tmp_path / "budget.jsonl").read_bytes() == b""
+
+
+@pytest.mark.parametrize(("times", "n_jobs", "command"), [(True, 1, " --jobs 2"), (False, 7, "")])
+def test_where_times_are_results_nothing_runs_beside_them(tmp_path, monkeypatch, times, n_jobs, command):
+    monkeypatch.setattr(reproduce, "cpu_count", lambda: 7)
+    used = []
+    monkeypatch.setattr(reproduce, "run_experiment", lambda *arguments: used.append(arguments[3]))
+    toy = reproduce._command(replace(TOY, measures_times=times))
+    for jobs in ([], ["--jobs", "2"]):
+        assert CliRunner().invoke(toy, ["--quick", "--out", str(tmp_path), *jobs]).exit_code == 0
+    assert used == [n_jobs, 2]
+    origin = json.loads((tmp_path / "toy.run.json").read_text(encoding="utf-8"))
+    assert origin["command"] == f"streamlabel reproduce toy --quick{command}"
+    assert ("[default: 1," in CliRunner().invoke(toy, ["--help"]).output) == times
+
+
+def test_times_are_results_of_figure_2_alone():
+    assert [name for name, found in EXPERIMENTS.items() if found.load().measures_times] == ["figure2"]
 
 
 @pytest.mark.slow

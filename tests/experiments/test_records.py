@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -145,5 +147,23 @@ def test_a_text_is_replaced_whole_or_not_at_all(tmp_path):
     with largest_file(100), pytest.raises(StreamlabelError, match=r"table\.md: "):
         write_whole(path, "x" * 1000)
     assert path.read_text(encoding="utf-8") == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["table.md"]
     write_whole(path, "Größe")
     assert path.read_text(encoding="utf-8") == "Größe"
+
+
+def test_writers_of_one_text_do_not_take_each_others_file(tmp_path):
+    """Each of two processes writes its own text over and over; a shared file aside would vanish under one of them."""
+    program = (
+        "import sys; from pathlib import Path; from streamlabel.experiments.records import write_whole\n"
+        "for _ in range(300): write_whole(Path(sys.argv[1]), sys.argv[2] * 50_000)"
+    )
+    path = tmp_path / "table.md"
+    writers = [
+        subprocess.Popen([sys.executable, "-c", program, path, text], stderr=subprocess.PIPE, text=True)
+        for text in "ab"
+    ]
+    said = [writer.communicate(timeout=60)[1] for writer in writers]
+    assert said == ["", ""]
+    assert path.read_text(encoding="utf-8") in ("a" * 50_000, "b" * 50_000)
+    assert [file.name for file in tmp_path.iterdir()] == ["table.md"]

@@ -8,15 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import toy_experiment
-from streamlabel.exceptions import DataError, StreamlabelError
+from streamlabel.exceptions import ConflictError, DataError, StreamlabelError
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.records import RecordFile, timeless
-from streamlabel.experiments.runner import record_file, run_experiment, write_results
+from streamlabel.experiments.runner import record_file, run_experiment, write_results, writing
 from toy_experiment import TOY, ToyRecord
 
 WHOLE = [("a", seed, step) for seed in range(4) for step in range(3)]
@@ -86,15 +87,20 @@ def test_a_worker_that_dies_is_one_error(tmp_path):
     assert ("a", 1, 0) in record_file(TOY, tmp_path)
 
 
+def slow_run(out: Path, n_jobs: int) -> subprocess.Popen[str]:
+    """In a process group of its own."""
+    environ = {**os.environ, "PYTHONPATH": str(Path(toy_experiment.__file__).parent)}
+    return subprocess.Popen(
+        [sys.executable, "-c", "import toy_experiment; toy_experiment.run_slowly()", str(out), str(n_jobs)],
+        env=environ, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_interrupt_keeps_what_is_finished_leaves_no_worker_and_resumes(tmp_path, n_jobs):
     out = tmp_path / "out"
-    environ = {**os.environ, "PYTHONPATH": str(Path(toy_experiment.__file__).parent)}
-    child = subprocess.Popen(
-        [sys.executable, "-c", "import toy_experiment; toy_experiment.run_slowly()", str(out), str(n_jobs)],
-        env=environ, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+    child = slow_run(out, n_jobs)
     try:
         path = out / "toy.jsonl"
         _wait_for(lambda: path.exists() and path.read_bytes().count(b"\n") >= 3)
@@ -113,6 +119,34 @@ def test_an_interrupt_keeps_what_is_finished_leaves_no_worker_and_resumes(tmp_pa
     first, second = (write_results(TOY, file, file.path.parent, "x") for file in (resumed, straight))
     assert first.text == second.text
     assert first.data == second.data
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_one_process_writes_at_a_time_and_its_lock_dies_with_it(tmp_path, n_jobs):
+    child = slow_run(tmp_path, n_jobs)
+    try:
+        path = tmp_path / "toy.jsonl"
+        _wait_for(lambda: path.exists() and path.read_bytes().count(b"\n") >= 3)
+        said = rf"toy\.jsonl: process {child.pid} on .*\(reproduce toy\).* is writing to it; .* another folder"
+        with pytest.raises(ConflictError, match=said), writing(TOY, tmp_path):
+            raise AssertionError("two runs write")
+        child.kill()
+        child.communicate(timeout=20)
+    finally:
+        child.kill()
+    with writing(TOY, tmp_path) as file:  # the workers of the dead one do not have it
+        assert len(file.records) >= 3
+    _wait_for(lambda: not _is_alive(child.pid))
+
+
+def test_a_lock_is_of_one_experiment_in_one_folder(tmp_path):
+    with writing(TOY, tmp_path), writing(TOY, tmp_path / "other"), writing(replace(TOY, name="other"), tmp_path):
+        pass
+    with pytest.raises(ZeroDivisionError), writing(TOY, tmp_path):
+        raise ZeroDivisionError
+    with writing(TOY, tmp_path):
+        pass
 
 
 def _is_alive(group: int) -> bool:

@@ -15,7 +15,7 @@ from streamlabel.cli._group import LazyCommand, StreamlabelGroup
 from streamlabel.cli._output import json_option, note, plural, progress_bar, write
 from streamlabel.experiments.experiment import Experiment, Option, Setting
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
-from streamlabel.experiments.runner import record_file, run_experiment, write_results
+from streamlabel.experiments.runner import run_experiment, write_results, writing
 from streamlabel.experiments.sets import quick_sets, resolve_sets
 
 __all__ = ["reproduce"]
@@ -71,11 +71,12 @@ def _command(experiment: Experiment[Any, Any]) -> click.Command:
         click.Option(
             ["--jobs"],
             type=click.IntRange(min=1),
-            help="Worker processes. [default: one a core]",
+            help="Worker processes. "
+            + ("[default: 1, as times are measured]" if experiment.measures_times else "[default: one a core]"),
         ),
         click.Option(
             ["--out"],
-            type=click.Path(file_okay=False, path_type=Path),
+            type=_Folder(file_okay=False, path_type=Path),
             default=Path("results"),
             show_default=True,
             help=f"The folder for {name}.jsonl (one record a run), {name}.md, {name}.json and pictures.",
@@ -116,12 +117,14 @@ def _callback(experiment: Experiment[Any, Any]) -> Callable[..., None]:
         n_seeds = seeds or (experiment.quick_seeds if quick else experiment.seeds)
         given = {name: value for name, value in own.items() if value not in (None, False)}
         setting = Setting(sets, tuple(range(n_seeds)), quick, given)
-        file = record_file(experiment, out)
-        if n_before := len(file.records):
-            note(f"{n_before} records are already in {file.path}; they are not computed again")
-        with progress_bar(f"{experiment.name}, runs") as progress:
-            run_experiment(experiment, setting, file, jobs or cpu_count(), progress)
-        outcome = write_results(experiment, file, out, _as_given(click.get_current_context()))
+        n_jobs = jobs or (1 if experiment.measures_times else cpu_count())
+        command = _as_given(click.get_current_context(), experiment.measures_times)
+        with writing(experiment, out) as file:
+            if n_before := len(file.records):
+                note(f"{n_before} records are already in {file.path}; they are not computed again")
+            with progress_bar(f"{experiment.name}, runs") as progress:
+                run_experiment(experiment, setting, file, n_jobs, progress)
+            outcome = write_results(experiment, file, out, command)
         note(f"written: {', '.join(str(path) for path in outcome.files)}")
         write(outcome.data, as_json=as_json, text=outcome.text.rstrip)
         if outcome.no_pictures:
@@ -138,14 +141,24 @@ class _Command(click.Command):
         return super().parse_args(ctx, args)
 
 
-def _as_given(ctx: click.Context) -> str:
-    """The command line that gives these results again, less what does not matter to them: folder, workers, --json."""
+class _Folder(click.Path):
+    """A folder with a name: an empty one would silently be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the name of the folder is empty; '.' is the current one", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def _as_given(ctx: click.Context, jobs_matter: bool) -> str:
+    """The command line that gives these results again, less what does not matter to them: folder, --json, workers."""
+    dropped = ("--out",) if jobs_matter else ("--out", "--jobs")
     words = iter(ctx.meta[_GIVEN])
     kept = []
     for word in words:
-        name, _, value = word.partition("=")
-        if name in ("--out", "--jobs"):
-            if not value:
+        name, joined, _ = word.partition("=")
+        if name in dropped:
+            if not joined:
                 next(words)
         elif name != "--json":
             kept.append(word)

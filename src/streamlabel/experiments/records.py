@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeAlias, TypeVar, get_type_hints
 
+from streamlabel.data._bytes import replacing
 from streamlabel.exceptions import DataError, StreamlabelError
 
 __all__ = ["Key", "Record", "RecordFile", "saving", "timeless", "write_whole"]
@@ -86,11 +86,10 @@ class RecordFile(Generic[R]):
 
 def write_whole(path: Path, text: str) -> None:
     """Write the file aside and put it in place in one step: a reader sees the old text or the new one."""
-    aside = path.with_name(path.name + ".part")
     with saving(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(text, encoding="utf-8")
-        os.replace(aside, path)
+    with replacing(path) as file:
+        file.write(text.encode())
 
 
 def _refuse(constant: str) -> NoReturn:

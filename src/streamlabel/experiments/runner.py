@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from streamlabel.exceptions import MissingExtraError
 from streamlabel.experiments.experiment import Experiment, Page, Setting
 from streamlabel.experiments.pictures import draw
 from streamlabel.experiments.provenance import provenance
-from streamlabel.experiments.records import Key, RecordFile, write_whole
+from streamlabel.experiments.records import Key, RecordFile, saving, write_whole
 from streamlabel.experiments.workers import results_of
+from streamlabel.store.lock import FileLock
 
-__all__ = ["Outcome", "page_text", "record_file", "run_experiment", "write_results"]
+__all__ = ["Outcome", "page_text", "record_file", "run_experiment", "write_results", "writing"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,24 @@ class Outcome:
 def record_file(experiment: Experiment[Any, Any], out: Path) -> RecordFile[Any]:
     """The records of the experiment in this folder; made when it is not there."""
     return RecordFile(out / f"{experiment.name}.jsonl", experiment.record, experiment.key)
+
+
+@contextmanager
+def writing(experiment: Experiment[Any, Any], out: Path) -> Iterator[RecordFile[Any]]:
+    """The records of the experiment in this folder, for one process at a time, until the block or the process ends.
+
+    Raises
+    ------
+    ConflictError : another process has them
+    """
+    with saving(out):
+        out.mkdir(parents=True, exist_ok=True)
+    path, guarded = out / f".{experiment.name}.lock", out / f"{experiment.name}.jsonl"
+    lock = FileLock(path, guarded, f"reproduce {experiment.name}", "choose another folder with --out")
+    try:
+        yield record_file(experiment, out)
+    finally:
+        lock.release()
 
 
 def run_experiment(

@@ -12,7 +12,7 @@ from streamlabel.exceptions import ConflictError, DataError
 from streamlabel.store.format import LOCK
 from streamlabel.store.limits import open_regular
 
-__all__ = ["WriterLock", "now"]
+__all__ = ["FileLock", "WriterLock", "now"]
 
 
 def now() -> str:
@@ -20,19 +20,19 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-class WriterLock:
-    """Held from construction to `release`; ConflictError where somebody else holds it."""
+class FileLock:
+    """Held from construction to `release`; ConflictError where somebody else holds it.
 
-    def __init__(self, folder: Path, actor: str) -> None:
-        path = folder / LOCK
-        try:
-            self._descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
-        except DataError as error:
-            raise DataError(f"{error.problem}; a model is read with mode='r'", source=path) from error
+    path, guarded : the file of the lock, which stays; what nobody else may write to meanwhile
+    advice : what else to do than to wait
+    """
+
+    def __init__(self, path: Path, guarded: Path, actor: str, advice: str) -> None:
+        self._descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
         if not _lock(self._descriptor):
             holder = _read_note(self._descriptor)
             os.close(self._descriptor)
-            raise ConflictError(f"{folder}: {holder} is writing to it; wait until that ends, or read with mode='r'")
+            raise ConflictError(f"{guarded}: {holder} is writing to it; wait until that ends, or {advice}")
         note = {"pid": os.getpid(), "host": socket.gethostname(), "actor": actor, "since": now()}
         os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
@@ -42,6 +42,16 @@ class WriterLock:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+class WriterLock(FileLock):
+    """The lock of a model's directory."""
+
+    def __init__(self, folder: Path, actor: str) -> None:
+        try:
+            super().__init__(folder / LOCK, folder, actor, "read with mode='r'")
+        except DataError as error:
+            raise DataError(f"{error.problem}; a model is read with mode='r'", source=folder / LOCK) from error
 
 
 def _read_note(descriptor: int) -> str:
