@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from streamlabel.experiments.comparisons import Comparison
-from streamlabel.experiments.reading import Standing, reading, standings
+from streamlabel.experiments.reading import reading
+from streamlabel.experiments.standings import Standing, standings
 
 
-def one(gain: float, error: float | None, competitor: str = "LinearSVC", where: str = "50 rows") -> Comparison:
-    return Comparison("bibtex", where, "AUC", competitor, gain, error)
+def one(
+    gain: float, error: float | None, competitor: str = "LinearSVC", where: str = "50 rows", n_rows: int | None = 50,
+    dataset: str = "bibtex",
+) -> Comparison:  # fmt: skip
+    return Comparison(dataset, where, "AUC", competitor, gain, error, 1000.0, n_rows)
+
+
+def advice(*comparisons: Comparison) -> list[str]:
+    return [line for line in reading({"a": comparisons}).splitlines() if line.startswith("- With ")]
 
 
 def test_counts_and_mean_gain():
@@ -21,30 +29,69 @@ def test_losses_are_named_deepest_first_and_not_hidden_in_a_mean():
     assert "wins 20, ties 0 and loses 7." in text
     assert "It loses to LinearSVC (the deepest 5 of 7): bibtex, 7 rows: AUC -7.00 ± 0.10; bibtex, 6 rows" in text
     assert "2 rows: AUC" not in text
-    assert "Against LinearSVC it wins more often" in text
+    assert "ahead of linear support vector machines. Use it as it is." in text
 
 
 def test_places_are_sorted_as_numbers_and_counted_over_competitors():
     text = reading({"budget": [one(1.0, 0.1, "A", "1000 rows"), one(1.0, 0.1, "A"), one(-1.0, 0.1, "B")]})
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if " rows |" in line]
-    assert cells == [
+    lines = [line for line in text.splitlines() if line.startswith("|") and " rows |" in line and "budget" in line]
+    assert [[cell.strip() for cell in line.strip("|").split("|")] for line in lines] == [
         ["budget", "50 rows", "1", "0", "1", "0", "+0.00"],
         ["budget", "1000 rows", "1", "0", "0", "0", "+1.00"],
     ]
 
 
 def test_advice_follows_the_counts_of_each_competitor():
-    text = reading({"a": [one(1.0, 0.1, "A"), one(-1.0, 0.1, "B"), one(0.0, 0.1, "C")], "b": [one(2.0, 0.1, "A")]})
-    assert "- Against A it wins" in text
-    assert "- Against C neither is ahead" in text
-    assert "- Against B it loses more often" in text
+    (line,) = advice(one(1.0, 0.1, "A"), one(-1.0, 0.1, "B"), one(0.0, 0.1, "C"), one(2.0, 0.1, "A"))
+    assert "ahead of A; level with C; behind B (behind on bibtex)." in line
+    assert "expect to take the other" in line
+    (line,) = advice(one(0.0, 0.1, "C"))
+    assert line.endswith("level with C. Take what is simpler to run where you are.")
     assert "No comparison is lost." in reading({"a": [one(1.0, 0.1)]})
+
+
+def test_few_annotated_rows_and_all_of_them_are_different_questions():
+    few = [one(1.0, 0.1, name, n_rows=20) for name in ("LogisticRegression", "own logistic")]
+    many = [one(-1.0, 0.1, name, n_rows=None) for name in ("scikit-learn logistic", "BR logistic", "napkinXC BR")]
+    first, last = advice(*many, *few)
+    assert first == "- With up to 100 rows: the learner is ahead of logistic regression. Use it as it is."
+    assert last.startswith("- With all rows: the learner is behind logistic regression (behind on bibtex).")
+    assert 'try `loss="logistic"`' in last
+    assert "| all rows | logistic regression | 0 | 0 | 3 |" in " ".join(reading({"a": many}).split())
+
+
+def test_a_set_on_which_the_learner_is_behind_is_named_though_it_is_ahead_on_the_whole():
+    (line,) = advice(*[one(1.0, 0.1, "A")] * 5, one(-1.0, 0.1, "A", dataset="delicious"))
+    assert "ahead of A (behind on delicious). Use it as it is, but on sets like those" in line
+
+
+def test_one_loss_among_many_ties_is_no_lead():
+    (line,) = advice(*[one(0.0, 0.1, "A")] * 9, one(-1.0, 0.1, "A"))
+    assert "level with A." in line
+    (line,) = advice(*[one(0.0, 0.1, "A")] * 8, one(-1.0, 0.1, "A"))
+    assert "behind A" in line
+
+
+def test_other_forms_of_the_learner_are_no_competitors_but_stand_in_a_table():
+    text = reading({"table2": [one(1.0, 0.1, "A"), *[one(-1.0, 0.1, "SLL logistic")] * 5]})
+    assert "Of 1 comparisons" in text
+    assert "wins 1, ties 0 and loses 0." in text
+    assert "No comparison is lost." in text
+    before, after = text.split("Against its own other forms, which are not counted above:")
+    assert "SLL" not in before
+    assert "| SLL logistic | 0 | 0 | 5 |" in " ".join(after.split())
+
+
+def test_the_rule_that_is_stated_is_the_rule_that_is_used():
+    assert "2.8 standard errors with 5 pairs" in reading({"a": [one(1.0, 0.1)]})
+    assert Comparison("a", "b", "c", "d", 2.83, 1.0, 4).verdict == "wins"
+    assert Comparison("a", "b", "c", "d", 2.75, 1.0, 4).verdict == "ties"
 
 
 def test_one_seed_decides_nothing():
     text = reading({"a": [one(9.0, None)]})
-    assert "wins 0, ties 0 and loses 0, and 1 with one seed decide nothing" in text
-    assert "- Against LinearSVC nothing is decided by one seed: run more." in text
+    assert "wins 0, ties 0 and loses 0, and 1 with one run decide nothing" in text
+    assert "- With up to 100 rows: nothing is decided by one run: run more." in text
 
 
 def test_nothing_to_read():

@@ -13,7 +13,7 @@ from streamlabel.experiments.budget_methods import DEFAULT, METHODS, VARIANTS
 from streamlabel.experiments.budget_prototype import PROTOTYPE, PROTOTYPE_NOTE, prototype_table
 from streamlabel.experiments.budget_rows import BAR, BudgetRow, bar_sentence, budget_rows, falls, sets_of, signed
 from streamlabel.experiments.budget_savings import Saving, as_words, savings
-from streamlabel.experiments.comparisons import Comparison, mean_and_error
+from streamlabel.experiments.comparisons import Comparison, mean_and_error, paired
 from streamlabel.experiments.experiment import Page
 from streamlabel.experiments.tables import markdown_table
 
@@ -147,5 +147,6 @@ def _comparisons(records: Iterable[BudgetRecord]) -> tuple[Comparison, ...]:
             continue
         for name, title in MEASURES.items():
             gains = [getattr(ours[seed], name) - getattr(theirs[seed], name) for seed in seeds]
-            found.append(Comparison(dataset, f"{n_rows} rows", title, method, *mean_and_error(gains)))
+            annotated = None if n_rows == theirs[seeds[0]].n_train else n_rows
+            found.append(Comparison(dataset, f"{n_rows} rows", title, method, *paired(gains), annotated))
     return tuple(found)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamlabel.experiments import figure1
-from streamlabel.experiments.comparisons import Comparison, mean_and_error
+from streamlabel.experiments.comparisons import Comparison, paired, unpaired
 from streamlabel.experiments.experiment import Experiment, Page
 from streamlabel.experiments.figure1 import CURVES, Figure1Record
 from streamlabel.experiments.method_tables import (
@@ -129,11 +129,21 @@ def _comparisons(records: Sequence[Figure1Record]) -> tuple[Comparison, ...]:
         ours = [r for r in here if r.method == SLL and shares and r.share == shares[0]]
         for method, own in by_method([r for r in here if r.share == 100 and r.method != SLL], (*OWN, *PEERS)):
             for field, title in _MEASURES.items() if ours else ():
-                theirs = spread_of([getattr(r, field) for r in own])["mean"]
-                gains = [getattr(r, field) - theirs for r in ours]
+                at, theirs = ({r.seed: getattr(r, field) for r in side} for side in (ours, own))
+                gain = _gain(at, theirs, METHODS[method].random)
                 where = f"{shares[0]}% of the labels at the start against all"
-                found.append(Comparison(dataset, where, title, method, *mean_and_error(gains)))
+                found.append(Comparison(dataset, where, title, method, *gain))
     return tuple(found)
+
+
+def _gain(ours: Mapping[int, float], theirs: Mapping[int, float], random: bool) -> tuple[float, float | None, float]:
+    """Over the seeds of both; where these are fewer than two (a method that draws nothing is run once), over all."""
+    both = sorted(ours.keys() & theirs.keys())
+    if len(both) > 1:
+        return paired([ours[seed] - theirs[seed] for seed in both])
+    gain, error, freedom = unpaired([*ours.values()], [*theirs.values()])
+    known = len(ours) > 1 and (len(theirs) > 1 or not random)
+    return gain, error if known else None, freedom
 
 
 def _data(records: Sequence[Figure1Record]) -> list[dict[str, Any]]:

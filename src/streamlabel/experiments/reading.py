@@ -3,79 +3,65 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-import numpy as np
-
-from streamlabel.experiments.comparisons import ERRORS, LEAST, LOSES, TIES, UNDECIDED, WINS, Comparison
+from streamlabel.experiments.advice import advice, counts_by_rows
+from streamlabel.experiments.comparisons import LEAST, LEVEL, LOSES, TIES, UNDECIDED, WINS, Comparison
+from streamlabel.experiments.standings import LEAD, Standing, standings
 from streamlabel.experiments.tables import markdown_table
 
-__all__ = ["Standing", "reading", "standings"]
+__all__ = ["reading"]
 
 _SHOWN = 5  # losses that are named
-
-
-@dataclass(frozen=True)
-class Standing:
-    """The verdicts over a group of comparisons, and the mean gain in points."""
-
-    wins: int
-    ties: int
-    loses: int
-    undecided: int
-    gain: float
-
-    @classmethod
-    def of(cls, group: Sequence[Comparison]) -> Standing:
-        counts = Counter(one.verdict for one in group)
-        wins, ties, loses, undecided = (counts[verdict] for verdict in (WINS, TIES, LOSES, UNDECIDED))
-        return cls(wins, ties, loses, undecided, float(np.mean([one.gain for one in group])))
-
-    @property
-    def cells(self) -> list[str]:
-        return [*(str(n) for n in (self.wins, self.ties, self.loses, self.undecided)), f"{self.gain:+.2f}"]
-
-
+_OWN_FORMS = "SLL"  # how the names of the learner's other forms begin; they are no competitors
 _VERDICTS = [WINS, TIES, LOSES, UNDECIDED, "mean gain (points)"]
-
-
-def standings(found: Mapping[str, Iterable[Comparison]]) -> dict[tuple[str, str, str], Standing]:
-    """By experiment, set and competitor, over places and measures."""
-    groups: dict[tuple[str, str, str], list[Comparison]] = {}
-    for experiment, comparisons in found.items():
-        for one in comparisons:
-            groups.setdefault((experiment, one.dataset, one.competitor), []).append(one)
-    return {key: Standing.of(group) for key, group in groups.items()}
 
 
 def reading(found: Mapping[str, Sequence[Comparison]]) -> str:
     """The section as Markdown, without its heading."""
-    everything = [one for comparisons in found.values() for one in comparisons]
+    competitors = {name: [one for one in group if not _is_own_form(one)] for name, group in found.items()}
+    everything = [one for group in competitors.values() for one in group]
     if not everything:
         return "No experiment that compares the learner with others was run, so there is nothing to read."
-    by_competitor = [[*key, *standing.cells] for key, standing in standings(found).items()]
-    return "\n\n".join(
-        [
-            _preface(everything),
-            markdown_table(["experiment", "set", "against", *_VERDICTS], by_competitor),
-            "The same by place, over sets and competitors:",
-            markdown_table(["experiment", "where", *_VERDICTS], _by_place(found)),
-            _losses(everything),
-            _advice(everything),
-        ]
-    )
+    parts = [
+        _preface(everything),
+        "What to do, by how many rows are annotated for a new label. The same method of several libraries counts as "
+        f"one; the learner is ahead where its wins exceed its losses by more than {LEAD:.0%} of the comparisons, "
+        "behind where its losses exceed its wins by as much, else level:",
+        advice(everything),
+        "The counts behind this:",
+        markdown_table(["annotated rows", "against", *_VERDICTS, "ahead on", "behind on"], counts_by_rows(everything)),
+        "By experiment, set and competitor:",
+        _standings_table(competitors),
+        "By place, over sets and competitors:",
+        markdown_table(["experiment", "where", *_VERDICTS], _by_place(competitors)),
+        _losses(everything),
+    ]
+    own = {name: [one for one in group if _is_own_form(one)] for name, group in found.items()}
+    if any(own.values()):
+        parts += ["Against its own other forms, which are not counted above:", _standings_table(own)]
+    return "\n\n".join(parts)
+
+
+def _is_own_form(one: Comparison) -> bool:
+    return one.competitor.startswith(_OWN_FORMS)
+
+
+def _standings_table(found: Mapping[str, Iterable[Comparison]]) -> str:
+    body = [[*key, *standing.cells] for key, standing in standings(found).items()]
+    return markdown_table(["experiment", "set", "against", *_VERDICTS], body)
 
 
 def _preface(comparisons: Sequence[Comparison]) -> str:
     found = Standing.of(comparisons)
-    undecided = f", and {found.undecided} with one seed decide nothing" if found.undecided else ""
+    undecided = f", and {found.undecided} with one run decide nothing" if found.undecided else ""
     return (
         f"Of {len(comparisons)} comparisons (a set, a place, a measure, a competitor), the learner wins {found.wins}, "
-        f"ties {found.ties} and loses {found.loses}{undecided}. It wins or loses where the mean difference over seeds "
-        f"is more than {ERRORS:g} of its standard errors, and more than {LEAST:g} points; all else is a tie. With many "
-        "comparisons some are won and lost by chance: read the counts, not single places."
+        f"ties {found.ties} and loses {found.loses}{undecided}. It wins or loses where the mean difference is more "
+        f"than {LEAST:g} points and zero lies outside its two-sided {LEVEL:.0%} interval by Student's t (2.8 standard "
+        "errors with 5 pairs); all else is a tie. Pairs are runs with the same seed, in timeline the same label. Of "
+        f"true ties up to one in {1 / (1 - LEVEL):.0f} is called won or lost by chance: read the counts, not single "
+        "places."
     )
 
 
@@ -113,32 +99,3 @@ def _losses(comparisons: Iterable[Comparison]) -> str:
 
 def _place(one: Comparison) -> str:
     return f"{one.dataset}, {one.where}: {one.measure} {one.gain:+.2f} ± {one.error or 0.0:.2f}"
-
-
-_SAID = {
-    WINS: (
-        "it wins more often than it loses: use the learner as it is. Where a table shows losses for your kind of set, "
-        "number of answers and measure, judge both on held-out rows of your own before you choose."
-    ),
-    TIES: "neither is ahead: take what is simpler to run where you are.",
-    LOSES: (
-        "it loses more often than it wins: where that kind of set and measure is what counts, use that instead, or see "
-        'whether `loss="logistic"` (or `"auto"`) closes the gap on held-out rows of your own; it keeps everything else '
-        "of the learner."
-    ),
-    UNDECIDED: "nothing is decided by one seed: run more.",
-}
-
-
-def _advice(comparisons: Sequence[Comparison]) -> str:
-    """What follows for a user, by what was found about each competitor over all experiments and sets."""
-    groups: dict[str, list[str]] = {verdict: [] for verdict in _SAID}
-    for competitor in dict.fromkeys(one.competitor for one in comparisons):
-        group = [one for one in comparisons if one.competitor == competitor]
-        found = Standing.of(group)
-        if found.undecided == len(group):
-            groups[UNDECIDED].append(competitor)
-        else:
-            groups[WINS if found.wins > found.loses else LOSES if found.loses > found.wins else TIES].append(competitor)
-    lines = [f"- Against {', '.join(names)} {_SAID[verdict]}" for verdict, names in groups.items() if names]
-    return "What to do:\n\n" + "\n".join(lines)

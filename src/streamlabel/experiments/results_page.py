@@ -16,10 +16,11 @@ from streamlabel.exceptions import DataError, MissingExtraError, NotFoundError
 from streamlabel.experiments.comparisons import Comparison
 from streamlabel.experiments.experiment import Experiment, Page
 from streamlabel.experiments.pictures import draw
-from streamlabel.experiments.reading import reading, standings
+from streamlabel.experiments.reading import reading
 from streamlabel.experiments.records import write_whole
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
 from streamlabel.experiments.runner import record_file
+from streamlabel.experiments.standings import standings
 
 __all__ = ["ResultsPage", "write_results_page"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamlabel.experiments.comparisons import Comparison, mean_and_error
+from streamlabel.experiments.comparisons import Comparison, paired
 from streamlabel.experiments.method_tables import by_method, tuned_only, verdicts
 from streamlabel.experiments.methods import OWN, PEERS, SLL
 from streamlabel.experiments.pictures import Panel, Picture, Series, slug
@@ -38,7 +38,7 @@ def compare(records: Sequence[Table2Record]) -> tuple[Comparison, ...]:
                 ]
                 for field, title, scale in _POINTS if pairs else ():
                     gains = [scale * (getattr(ours, field) - getattr(other, field)) for ours, other in pairs]
-                    found.append(Comparison(dataset, f"{batch} new labels", title, method, *mean_and_error(gains)))
+                    found.append(Comparison(dataset, f"{batch} new labels", title, method, *paired(gains)))
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel.experiments.comparisons import Comparison, mean_and_error
+from streamlabel.experiments.comparisons import Comparison, mean_and_error, paired
 from streamlabel.experiments.experiment import Page
 from streamlabel.experiments.pictures import Panel, Picture, Series
 from streamlabel.experiments.tables import markdown_table
@@ -134,11 +134,12 @@ def _data(records: Sequence[BirthRecord]) -> dict[str, Any]:
 
 def _comparisons(records: Sequence[BirthRecord]) -> list[Comparison]:
     found = []
+    where, n_rows = f"born from {records[0].start} on", int(np.median([record.n_rows for record in records]))
     for measure, said in _MEASURES.items():
         values = _values(records, measure, EVER)
         for other in _OTHERS:
-            gain, error = mean_and_error(values[WITH_PAST] - values[other])
-            found.append(Comparison(records[0].dataset, f"born from {records[0].start} on", said, other, gain, error))
+            gains = paired(values[WITH_PAST] - values[other])
+            found.append(Comparison(records[0].dataset, where, said, other, *gains, n_rows))
     return found
 
 
