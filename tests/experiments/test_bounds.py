@@ -11,7 +11,7 @@ from scipy import sparse
 
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.bounds import EXPERIMENT, BoundsTask, keys, run, run_on, tasks
-from streamlabel.experiments.bounds_records import DISTANCE, RISK
+from streamlabel.experiments.bounds_records import DISTANCE, KEY, RISK
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.random_problems import KINDS, RANDOM, random_problem, random_rows
 from streamlabel.experiments.runner import record_file, run_experiment, write_results
@@ -84,7 +84,7 @@ def test_labels_that_nobody_has_are_left_out_of_the_distance(sets):
 def test_random_problems_of_all_kinds_hold():
     task = BoundsTask(DISTANCE, RANDOM, 3, n_problems=2 * len(KINDS))
     records = list(run(task))
-    assert [(r.theorem, r.dataset, r.n_rows, r.batch, r.beta, r.seed) for r in records] == keys(task)
+    assert [tuple(getattr(record, name) for name in KEY) for record in records] == keys(task)
     assert all(record.held == 2 for record in records)
     assert list(run(task, keys(task)[1:])) == records[:1]
 
@@ -112,6 +112,29 @@ def test_the_grid():
     assert sum(len(keys(t)) for t in quick) < sum(len(keys(t)) for t in full) / 4
     found = [key for task in full for key in keys(task)]
     assert len(set(found)) == len(found)
+
+
+def test_a_full_run_after_a_quick_one_is_what_it_is_alone(sets, tmp_path):
+    """The first of two batches is not the first of three, and the page shows the longer stream alone."""
+    quick = [SMALL, BoundsTask(DISTANCE, "a", 0, betas=(1.0,), n_batches=2)]
+    full = [replace(task, n_batches=3) for task in quick]
+    assert not {key for task in quick for key in keys(task, 200)} & {key for task in full for key in keys(task, 200)}
+    both, alone = record_file(EXPERIMENT, tmp_path / "both"), record_file(EXPERIMENT, tmp_path / "alone")
+    for task in (*quick, *full):
+        for record in run_on(task, *sets, [both.key(record) for record in both.records]):
+            both.append(record)
+    for task in full:
+        for record in run_on(task, *sets):
+            alone.append(record)
+    assert len(both.records) == 4 + 1 + 6 + 1
+    assert EXPERIMENT.page(both.sorted_records) == EXPERIMENT.page(alone.sorted_records)
+    assert EXPERIMENT.pictures(both.sorted_records) == EXPERIMENT.pictures(alone.sorted_records)
+    assert EXPERIMENT.page(both.sorted_records).body.count("|    1 |") == 1  # beta of theorem 2
+
+
+def test_a_quick_and_a_full_run_of_random_problems_share_them():
+    quick, full = (tasks(Setting((), (0,), quick))[-1] for quick in (True, False))
+    assert set(keys(quick)) < set(keys(full))
 
 
 def test_page_and_pictures_say_in_how_many_checks_it_held(sets, tmp_path):

@@ -53,13 +53,14 @@ def tasks(setting: Setting) -> list[BoundsTask]:
 def keys(task: BoundsTask, n_train: int | None = None) -> list[Key]:
     if task.dataset == RANDOM:
         numbers = range(task.n_problems)
-        return [(DISTANCE, RANDOM, random_rows(i), i, random_beta(i), task.seed) for i in numbers]
+        return [(DISTANCE, RANDOM, random_rows(i), 0, i, random_beta(i), task.seed) for i in numbers]
     n_train = training_rows(task.dataset) if n_train is None else n_train
+    n_batches = task.n_batches
     if task.theorem == DISTANCE:
-        return [(DISTANCE, task.dataset, n_train, task.n_batches, beta, task.seed) for beta in task.betas]
+        return [(DISTANCE, task.dataset, n_train, n_batches, n_batches, beta, task.seed) for beta in task.betas]
     sizes = sorted({min(size, n_train - n_train // 2) for size in task.sizes})
-    batches = range(1, task.n_batches + 1)
-    return [(RISK, task.dataset, size, batch, 0.0, task.seed) for size in sizes for batch in batches]
+    batches = range(1, n_batches + 1)
+    return [(RISK, task.dataset, size, n_batches, batch, 0.0, task.seed) for size in sizes for batch in batches]
 
 
 def run(task: BoundsTask, done: Collection[Key] = ()) -> Iterator[BoundsRecord]:

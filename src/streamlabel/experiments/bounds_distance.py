@@ -42,7 +42,7 @@ def distances_of_stream(missing: list[Key], train: Dataset, stream: LabelStream)
     rows, answers = rows - rows.mean(axis=0), answers - answers.mean(axis=0)
     spectrum = row_spectrum(rows)
     for key in missing:
-        model = StreamingLabelClassifier(beta=key[4], lam=LAM, metric=None).fit(X, train.Y[:, past])
+        model = StreamingLabelClassifier(beta=named(key)["beta"], lam=LAM, metric=None).fit(X, train.Y[:, past])
         for labels in batches:
             if labels.size:
                 model.add_labels(X, train.Y[:, labels])
@@ -52,8 +52,9 @@ def distances_of_stream(missing: list[Key], train: Dataset, stream: LabelStream)
 def random_record(number: int, seed: int) -> BoundsRecord:
     """A random problem in the paper's form: answers -1/+1, no intercept, one label after another."""
     X, labels, n_past, start = random_problem(number, seed)
-    key = (DISTANCE, RANDOM, random_rows(number), number, random_beta(number), seed)
-    model = StreamingLabelClassifier(beta=key[4], lam=LAM, metric=None, start=start, fit_intercept=False)
+    beta = random_beta(number)
+    key = (DISTANCE, RANDOM, random_rows(number), 0, number, beta, seed)
+    model = StreamingLabelClassifier(beta=beta, lam=LAM, metric=None, start=start, fit_intercept=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of the alternating start: the theorem holds for any past
         model.fit(X, labels[:, :n_past])
@@ -65,7 +66,7 @@ def random_record(number: int, seed: int) -> BoundsRecord:
 def _distance_record(
     key: Key, X: FloatArray, Y: FloatArray, model: StreamingLabelClassifier, n_past: int, spectrum: RowSpectrum
 ) -> BoundsRecord:
-    beta, weights, structure = key[4], model.coef_.T, model.structure_
+    beta, weights, structure = named(key)["beta"], model.coef_.T, model.structure_
     whole = solve_together(X, Y, structure, beta, spectrum)
     found = distance_bound(X, Y, structure, beta, weights, spectrum)
     distance, scale = float(linalg.norm(whole - weights)), float(linalg.norm(whole))

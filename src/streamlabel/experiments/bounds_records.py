@@ -10,7 +10,7 @@ from streamlabel.experiments.records import Key
 __all__ = ["DISTANCE", "KEY", "RISK", "BoundsRecord", "named"]
 
 RISK, DISTANCE = 1, 2
-KEY = ("theorem", "dataset", "n_rows", "batch", "beta", "seed")
+KEY = ("theorem", "dataset", "n_rows", "n_batches", "batch", "beta", "seed")
 
 
 def named(key: Key) -> dict[str, Any]:
@@ -22,7 +22,8 @@ def named(key: Key) -> dict[str, Any]:
 class BoundsRecord:
     """One bound and what it bounds. Theorem 1 counts a label, means over the labels that have arrived.
 
-    n_rows, batch : rows of learning; batches that have arrived (random problems: their number)
+    n_rows : of learning
+    n_batches, batch : of the stream; batches that have arrived (random problems: 0, and the number of the problem)
     beta : the strength; 0 where the model chose it (theorem 1)
     actual : theorem 1: risk on unseen rows less that on the rows of learning. Theorem 2: ``||Zh - Z||_F``
     bound, printed : the mended bound on ``actual``, and the paper's (theorem 1: its terms, without constants)
@@ -36,6 +37,7 @@ class BoundsRecord:
     theorem: int
     dataset: str
     n_rows: int
+    n_batches: int
     batch: int
     beta: float
     seed: int

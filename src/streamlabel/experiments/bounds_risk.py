@@ -47,7 +47,7 @@ def risk_records(missing: list[Key], train: Dataset, test: Dataset, stream: Labe
         ends = np.cumsum([len(labels) for labels in able])
         for key in missing:
             if key[2] == size:
-                n_new = int(ends[key[3] - 1])
+                n_new = int(ends[named(key)["batch"] - 1])
                 seen, unseen = (X[rows], answers[:, :n_new]), (X_test, test.Y[:, arriving[:n_new]])
                 yield _record(key, seen, unseen, len(past), _stacked(helped), helped.structure_, _stacked(alone))
 
