@@ -17,10 +17,21 @@ from streamlabel.exceptions import NotFoundError
 from streamlabel.experiments.arrivals import corpus_sets
 from streamlabel.results import Dataset
 
-__all__ = ["NEWS_CORPUS", "STAND_INS", "asked_name", "load_set", "quick_sets", "resolve_sets", "training_rows"]
+__all__ = [
+    "NEWS_CORPUS",
+    "STAND_INS",
+    "TWIN",
+    "asked_name",
+    "load_set",
+    "quick_sets",
+    "resolve_sets",
+    "training_rows",
+    "used_name",
+]
 
 NEWS_CORPUS = "news corpus"
-STAND_INS = {"mediamill": "mediamill_reduced", "eurlex-4k": "eurlex57k", "wiki10-31k": "twin"}
+TWIN = "twin"  # a set of the same shape, made up
+STAND_INS = {"mediamill": "mediamill_reduced", "eurlex-4k": "eurlex57k", "wiki10-31k": TWIN}
 _TEXTS, _TEST_SHARE = 3000, 1 / 3
 _MARK = " (stand-in "
 # Averages a row as in the paper's table of data sets; the shape is the catalogue's.
@@ -59,7 +70,7 @@ def _resolve(name: str) -> str:
 
 
 def _is_here(stand_in: str) -> bool:
-    return stand_in == "twin" or locate(find_entry(stand_in)) is not None
+    return stand_in == TWIN or locate(find_entry(stand_in)) is not None
 
 
 def asked_name(name: str) -> str:
@@ -67,7 +78,8 @@ def asked_name(name: str) -> str:
     return name.partition(_MARK)[0]
 
 
-def _used_name(name: str) -> str:
+def used_name(name: str) -> str:
+    """The set that is read: ``mediamill_reduced`` for ``mediamill (stand-in mediamill_reduced)``; or `TWIN`."""
     asked, mark, used = name.partition(_MARK)
     return used.removesuffix(")") if mark else asked
 
@@ -76,8 +88,8 @@ def training_rows(name: str) -> int:
     """How many training rows the set has, without reading it."""
     if name == NEWS_CORPUS:
         return _TEXTS - int(_TEXTS * _TEST_SHARE)
-    used = _used_name(name)
-    return find_entry(asked_name(name) if used == "twin" else used).n_rows["train"]
+    used = used_name(name)
+    return find_entry(asked_name(name) if used == TWIN else used).n_rows["train"]
 
 
 @lru_cache(maxsize=2)
@@ -85,8 +97,8 @@ def load_set(name: str) -> tuple[Dataset, Dataset]:
     """Training and test part of a set, by a name from `resolve_sets`; the last two are kept in this process."""
     if name == NEWS_CORPUS:
         return corpus_sets(0, _TEXTS, _TEST_SHARE)
-    used = _used_name(name)
-    if used == "twin":
+    used = used_name(name)
+    if used == TWIN:
         train, test = _twin_parts(asked_name(name))
         return train, test
     return load_catalogue_set(used, "train"), load_catalogue_set(used, "test")

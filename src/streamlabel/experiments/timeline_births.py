@@ -14,7 +14,7 @@ from streamlabel.data.catalogue import find_entry, load_catalogue_set
 from streamlabel.data.label_stream import first_occurrence
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.arrivals import corpus_sets
-from streamlabel.experiments.sets import NEWS_CORPUS
+from streamlabel.experiments.sets import NEWS_CORPUS, TWIN, used_name
 from streamlabel.experiments.timeline_records import EVER, age_edges
 from streamlabel.results import CSC, CSR, Dataset, IntArray
 
@@ -105,10 +105,13 @@ def _both(positives: IntArray, part: slice) -> bool:
 @lru_cache(maxsize=1)
 def load_by_date(name: str) -> DatedRows:
     """All parts of a set together: the calendar is the split."""
-    if name == NEWS_CORPUS:
+    used = used_name(name)
+    if used == TWIN:
+        raise DataError("the rows of a set that was made up have no dates; a timeline needs them", source=name)
+    if used == NEWS_CORPUS:
         parts = list(corpus_sets(0, _TEXTS))
     else:
-        parts = [load_catalogue_set(name, split) for split in find_entry(name).n_rows]
+        parts = [load_catalogue_set(used, split) for split in find_entry(used).n_rows]
     dates = [part.row_dates for part in parts if part.row_dates is not None]
     whole = Dataset(
         X=sparse.csr_array(sparse.vstack([part.X for part in parts], format="csr")),
