@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from streamlabel.exceptions import DataError, StreamlabelError
-from streamlabel.experiments.records import RecordFile, write_whole
+from streamlabel.experiments.records import RecordFile, read_records, write_whole
 
 
 @dataclass(frozen=True)
@@ -167,3 +167,28 @@ def test_writers_of_one_text_do_not_take_each_others_file(tmp_path):
     assert said == ["", ""]
     assert path.read_text(encoding="utf-8") in ("a" * 50_000, "b" * 50_000)
     assert [file.name for file in tmp_path.iterdir()] == ["table.md"]
+
+
+def test_reading_alone_changes_nothing_and_passes_over_a_line_that_is_being_written(tmp_path):
+    file = open_file(tmp_path)
+    for run in reversed(RUNS):
+        file.append(run)
+    with open(file.path, "ab") as growing:
+        growing.write(b'{"name": "c", "se')
+    before = file.path.read_bytes()
+    file.path.chmod(0o400)
+    file.path.parent.chmod(0o500)
+    try:
+        assert read_records(file.path, Run, ("name", "seed")) == file.sorted_records
+        assert file.path.read_bytes() == before
+    finally:
+        file.path.parent.chmod(0o700)
+
+
+def test_what_cannot_be_read_is_one_error(tmp_path):
+    (tmp_path / "runs.jsonl").mkdir()
+    with pytest.raises(DataError, match=r"runs\.jsonl: cannot be read"):
+        read_records(tmp_path / "runs.jsonl", Run, ("name", "seed"))
+    (tmp_path / "other.jsonl").write_text('{"mine": 1}\n')
+    with pytest.raises(DataError, match=r"other\.jsonl, line 1: not a Run"):
+        read_records(tmp_path / "other.jsonl", Run, ("name", "seed"))

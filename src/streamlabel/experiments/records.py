@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeAlias, TypeVa
 from streamlabel.data._bytes import replacing
 from streamlabel.exceptions import DataError, StreamlabelError
 
-__all__ = ["Key", "Record", "RecordFile", "saving", "timeless", "write_whole"]
+__all__ = ["Key", "Record", "RecordFile", "read_records", "saving", "timeless", "write_whole"]
 
 Key: TypeAlias = tuple[Any, ...]  # the values of a record's key fields
 
@@ -43,8 +43,7 @@ class RecordFile(Generic[R]):
                 whole, end, rest = file.read().rpartition(b"\n")
                 if rest:
                     file.truncate(len(whole) + len(end))
-        lines = (whole + end).splitlines()
-        self._records = {self.key(record): record for record in map(self._parse, lines, range(1, len(lines) + 1))}
+        self._records = {self.key(record): record for record in _parsed(whole + end, kind, path)}
 
     @property
     def records(self) -> list[R]:
@@ -53,7 +52,7 @@ class RecordFile(Generic[R]):
     @property
     def sorted_records(self) -> list[R]:
         """By key: the order in which they were finished does not show."""
-        return [self._records[key] for key in sorted(self._records)]
+        return _sorted(self._records)
 
     def key(self, record: R) -> Key:
         return tuple(getattr(record, name) for name in self._key)
@@ -68,20 +67,43 @@ class RecordFile(Generic[R]):
             file.write(line.encode())
         self._records[self.key(record)] = record
 
-    def _parse(self, line: bytes, number: int) -> R:
-        try:
-            values = json.loads(line, parse_constant=_refuse)
-        except (ValueError, RecursionError):
-            values = None
-        types = get_type_hints(self._kind)
-        names = [field.name for field in dataclasses.fields(self._kind)]
-        if not isinstance(values, dict) or any(not _fits(values.get(name), types[name]) for name in names):
-            raise DataError(
-                f"not a {self._kind.__name__}; remove the line to have it computed again, or write to another folder",
-                source=self.path,
-                line=number,
-            )
-        return self._kind(**{name: values[name] for name in names})
+
+def read_records(path: Path, kind: type[R], key: Sequence[str]) -> list[R]:
+    """The records of the file, sorted by key, without a write: another process may be adding to it.
+
+    Raises
+    ------
+    DataError : the file cannot be read, or a line is no such record
+    """
+    try:
+        whole, end, _ = path.read_bytes().rpartition(b"\n")
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", source=path) from error
+    return _sorted({tuple(getattr(r, name) for name in key): r for r in _parsed(whole + end, kind, path)})
+
+
+def _sorted(records: dict[Key, R]) -> list[R]:
+    return [records[key] for key in sorted(records)]
+
+
+def _parsed(lines: bytes, kind: type[R], path: Path) -> Iterator[R]:
+    return (_parse(line, kind, path, number) for number, line in enumerate(lines.splitlines(), start=1))
+
+
+def _parse(line: bytes, kind: type[R], path: Path, number: int) -> R:
+    try:
+        values = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        values = None
+    types = get_type_hints(kind)
+    names = [field.name for field in dataclasses.fields(kind)]
+    if not isinstance(values, dict) or any(not _fits(values.get(name), types[name]) for name in names):
+        raise DataError(
+            f"not a {kind.__name__}; remove the line to have it computed again, or write to another folder",
+            source=path,
+            line=number,
+        )
+    return kind(**{name: values[name] for name in names})
 
 
 def write_whole(path: Path, text: str) -> None:
