@@ -178,7 +178,7 @@ def test_without_matplotlib_one_note_and_all_tables(no_data, draws, tmp_path, mo
 def test_the_command_is_kept_less_what_does_not_matter(no_data, tmp_path):
     assert run(tmp_path, "--quick", "--json", "--budgets", "20, 40", "--seeds=1", jobs=1).exit_code == 0
     origin = json.loads((tmp_path / "budget.run.json").read_text(encoding="utf-8"))
-    assert origin["command"] == "streamlabel reproduce budget --quick --budgets '20, 40' --seeds=1"
+    assert origin["commands"] == ["streamlabel reproduce budget --quick --budgets '20, 40' --seeds=1"]
 
 
 def test_a_folder_after_an_equals_sign_is_left_out_of_the_command(no_data, tmp_path):
@@ -186,7 +186,7 @@ def test_a_folder_after_an_equals_sign_is_left_out_of_the_command(no_data, tmp_p
     result = CliRunner().invoke(main, ["reproduce", "budget", *arguments])
     assert result.exit_code == 0, result.output
     origin = json.loads((tmp_path / "budget.run.json").read_text(encoding="utf-8"))
-    assert origin["command"] == "streamlabel reproduce budget --quick --budgets=20 --seeds 1"
+    assert origin["commands"] == ["streamlabel reproduce budget --quick --budgets=20 --seeds 1"]
 
 
 @pytest.mark.parametrize("empty", [["--out="], ["--out", ""]])
@@ -214,10 +214,10 @@ def test_where_times_are_results_nothing_runs_beside_them(tmp_path, monkeypatch,
     monkeypatch.setattr(reproduce, "run_experiment", lambda *arguments: used.append(arguments[3]))
     toy = reproduce._command(replace(TOY, measures_times=times))
     for jobs in ([], ["--jobs", "2"]):
-        assert CliRunner().invoke(toy, ["--quick", "--out", str(tmp_path), *jobs]).exit_code == 0
+        assert CliRunner().invoke(toy, ["--quick", "--out", str(tmp_path / str(len(jobs))), *jobs]).exit_code == 0
     assert used == [n_jobs, 2]
-    origin = json.loads((tmp_path / "toy.run.json").read_text(encoding="utf-8"))
-    assert origin["command"] == f"streamlabel reproduce toy --quick{command}"
+    origin = json.loads((tmp_path / "2" / "toy.run.json").read_text(encoding="utf-8"))
+    assert origin["commands"] == [f"streamlabel reproduce toy --quick{command}"]
     assert ("[default: 1," in CliRunner().invoke(toy, ["--help"]).output) == times
 
 

@@ -86,3 +86,24 @@ def test_an_origin_that_cannot_be_read_is_named(folder):
     (folder / "results" / "toy.run.json").write_text("{")
     with pytest.raises(DataError, match=r"toy\.run\.json: not JSON"):
         make(folder)
+
+
+def test_all_commands_that_wrote_records_are_shown(folder):
+    file = record_file(TOY, folder / "results")
+    run_experiment(TOY, Setting(("b",), (0,)), file)
+    write_results(TOY, file, folder / "results", "streamlabel reproduce toy --dataset b")
+    assert "`streamlabel reproduce toy --seeds 2`\\\n`streamlabel reproduce toy --dataset b`\n" in make(folder).text
+
+
+def test_the_folder_is_only_read_also_while_a_run_writes_there(folder):
+    path = folder / "results" / "toy.jsonl"
+    with open(path, "ab") as growing:
+        growing.write(b'{"dataset": "a", "se')
+    before = {path.name: path.read_bytes() for path in (folder / "results").iterdir()}
+    path.chmod(0o400)
+    path.parent.chmod(0o500)
+    try:
+        assert "There are 6 records." in make(folder).text
+    finally:
+        path.parent.chmod(0o700)
+    assert {path.name: path.read_bytes() for path in (folder / "results").iterdir()} == before

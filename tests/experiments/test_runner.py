@@ -176,7 +176,7 @@ def test_results_are_page_data_pictures_and_where_they_come_from(whole, tmp_path
     assert outcome.text.split("\n\n")[:4] == beginning
     assert json.loads((tmp_path / "toy.json").read_text(encoding="utf-8")) == outcome.data
     origin = json.loads((tmp_path / "toy.run.json").read_text(encoding="utf-8"))
-    assert origin["command"] == "streamlabel reproduce toy"
+    assert origin["commands"] == ["streamlabel reproduce toy"]
     assert origin["n_records"] == 12
     assert {"streamlabel", "python", "numpy", "scipy", "scikit-learn"} == set(origin["versions"])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -12,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from streamlabel.exceptions import DataError, MissingExtraError, NotFoundError
+from streamlabel.exceptions import MissingExtraError, NotFoundError
 from streamlabel.experiments.comparisons import Comparison
 from streamlabel.experiments.experiment import Experiment, Page
 from streamlabel.experiments.pictures import draw
+from streamlabel.experiments.provenance import Origin, read_origin
 from streamlabel.experiments.reading import reading
-from streamlabel.experiments.records import write_whole
+from streamlabel.experiments.records import read_records, write_whole
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
-from streamlabel.experiments.runner import record_file
 from streamlabel.experiments.standings import standings
 
 __all__ = ["ResultsPage", "write_results_page"]
@@ -42,7 +41,7 @@ class _Found:
     experiment: Experiment[Any, Any]
     page: Page
     n_records: int
-    origin: dict[str, Any]
+    origin: Origin
     pictures: dict[str, str] = field(default_factory=dict)  # title to link
 
 
@@ -51,7 +50,7 @@ def write_results_page(
 ) -> ResultsPage:
     """Make the page ``out`` from the records in the folder, with pictures in a folder of their own.
 
-    Nothing is run and nothing is fetched. Tables and pictures are made anew from the records.
+    Nothing is run and nothing is fetched; records are only read. Tables and pictures are made anew from them.
 
     Raises
     ------
@@ -60,15 +59,16 @@ def write_results_page(
     found: list[_Found] = []
     not_run, missing = [], ""
     for name, registered in experiments.items():
-        if not (folder / f"{name}.jsonl").is_file():
+        path = folder / f"{name}.jsonl"
+        if not path.is_file():
             not_run.append(name)
             continue
         experiment = registered.load()
-        records = record_file(experiment, folder).sorted_records
+        records = read_records(path, experiment.record, experiment.key)
         if not records:
             not_run.append(name)
             continue
-        one = _Found(experiment, experiment.page(records), len(records), _origin(folder / f"{name}.run.json"))
+        one = _Found(experiment, experiment.page(records), len(records), read_origin(folder / f"{name}.run.json"))
         try:
             for picture in experiment.pictures(records):
                 (path,) = draw(picture, picture_folder, name, ("png",))
@@ -85,16 +85,6 @@ def write_results_page(
     return ResultsPage(text, _data(found, not_run), tuple(not_run), missing)
 
 
-def _origin(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"not JSON ({error}); remove it, or run the experiment again", source=path) from None
-    return found if isinstance(found, dict) else {}
-
-
 def _comparisons(found: list[_Found]) -> dict[str, tuple[Comparison, ...]]:
     return {one.experiment.name: one.page.comparisons for one in found}
 
@@ -102,7 +92,8 @@ def _comparisons(found: list[_Found]) -> dict[str, tuple[Comparison, ...]]:
 def _data(found: list[_Found], not_run: list[str]) -> dict[str, Any]:
     return {
         "experiments": {
-            one.experiment.name: {"sentence": one.page.sentence, "n_records": one.n_records, **one.origin}
+            one.experiment.name: dataclasses.asdict(one.origin)
+            | {"sentence": one.page.sentence, "n_records": one.n_records}
             for one in found
         },
         "not_run": not_run,
@@ -122,20 +113,21 @@ def _text(found: list[_Found], not_run: list[str]) -> str:
     ]
     parts += [*_machines(found), "## Where the learner wins, ties and loses", reading(_comparisons(found))]
     for one in found:
-        parts += [f"## {one.experiment.title}", f"`{_command(one)}`", one.page.sentence]
+        parts += [f"## {one.experiment.title}", _commands(one), one.page.sentence]
         parts += [f"![{title}]({link})" for title, link in one.pictures.items()]
         parts.append(re.sub(r"^(#+ )", r"#\1", one.page.body.strip(), flags=re.MULTILINE))
     return "\n\n".join(parts) + "\n"
 
 
-def _command(one: _Found) -> str:
-    return str(one.origin.get("command", f"streamlabel reproduce {one.experiment.name}"))
+def _commands(one: _Found) -> str:
+    """All that wrote records, each on a line of its own."""
+    commands = one.origin.commands or (f"streamlabel reproduce {one.experiment.name}",)
+    return "\\\n".join(f"`{command}`" for command in commands)
 
 
 def _overview(found: list[_Found], not_run: list[str]) -> str:
     lines = [
-        f"- {one.experiment.name} ({one.origin.get('date', 'date unknown')}, {one.n_records} records): "
-        f"{one.page.sentence}"
+        f"- {one.experiment.name} ({one.origin.date or 'date unknown'}, {one.n_records} records): {one.page.sentence}"
         for one in found
     ]
     return "\n".join([*lines, *(f"- {name}: not run." for name in not_run)])
@@ -145,7 +137,7 @@ def _machines(found: list[_Found]) -> list[str]:
     """One line for every machine and set of versions, with the experiments that ran there."""
     groups: dict[str, list[str]] = {}
     for one in found:
-        versions = ", ".join(f"{name} {version}" for name, version in one.origin.get("versions", {}).items())
-        where = "; ".join(part for part in (str(one.origin.get("machine", "")), versions) if part)
+        versions = ", ".join(f"{name} {version}" for name, version in one.origin.versions.items())
+        where = "; ".join(part for part in (one.origin.machine, versions) if part)
         groups.setdefault(where or "machine and versions were not kept", []).append(one.experiment.name)
     return [f"{', '.join(names)}: {where}." for where, names in groups.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any
 from streamlabel.exceptions import MissingExtraError
 from streamlabel.experiments.experiment import Experiment, Page, Setting
 from streamlabel.experiments.pictures import draw
-from streamlabel.experiments.provenance import provenance
+from streamlabel.experiments.provenance import provenance, read_origin
 from streamlabel.experiments.records import Key, RecordFile, saving, write_whole
 from streamlabel.experiments.workers import results_of
 from streamlabel.store.lock import FileLock
@@ -92,6 +93,7 @@ def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: 
     else is equal for equal records.
     """
     records = file.sorted_records
+    origin = provenance(command, len(records), read_origin(out / f"{experiment.name}.run.json"))
     page = experiment.page(records)
     pictures = experiment.pictures(records)
     files: list[Path] = []
@@ -108,7 +110,7 @@ def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: 
     written = {
         f"{experiment.name}.md": text,
         f"{experiment.name}.json": json.dumps(data, indent=2, allow_nan=False) + "\n",
-        f"{experiment.name}.run.json": json.dumps(provenance(command, len(records)), indent=2) + "\n",
+        f"{experiment.name}.run.json": json.dumps(dataclasses.asdict(origin), indent=2) + "\n",
     }
     for name, content in written.items():
         write_whole(out / name, content)
