@@ -7,13 +7,16 @@ from dataclasses import replace
 
 import pytest
 
+from streamlabel.exceptions import DataError
 from streamlabel.experiments.budget import BudgetRecord
+from streamlabel.experiments.budget_experiment import EXPERIMENT
 from streamlabel.experiments.budget_methods import DEFAULT, OWN_RIDGE
 from streamlabel.experiments.budget_page import page
 from streamlabel.experiments.budget_pictures import pictures
 from streamlabel.experiments.budget_prototype import PROTOTYPE
 from streamlabel.experiments.budget_rows import bar_sentence, budget_rows, falls
 from streamlabel.experiments.budget_savings import as_words, rows_needed, savings
+from streamlabel.experiments.runner import record_file
 
 PAPER = "paper (anchor only)"
 
@@ -160,3 +163,13 @@ def test_pictures_show_means_and_standard_errors():
     assert (own.label, own.y) == (OWN_RIDGE, (72.0, 70.0))
     assert own.spread == pytest.approx((2.0, 0.0))  # deviation of 70 and 74 over the root of 2
     assert pictures([]) == []
+
+
+def test_a_record_of_an_unknown_method_is_named(tmp_path):
+    file = record_file(EXPERIMENT, tmp_path)
+    for one in pair(1.0):
+        file.append(one)
+    file.path.write_text(file.path.read_text(encoding="utf-8").replace(DEFAULT, "guessing"), encoding="utf-8")
+    said = r"budget\.jsonl, line 2: no method of the budget is called 'guessing'; remove the line"
+    with pytest.raises(DataError, match=said):
+        record_file(EXPERIMENT, tmp_path)

@@ -23,6 +23,10 @@ class Run:
     value: float
     good: bool
 
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ValueError(f"there is no seed {self.seed}")
+
 
 RUNS = [Run("naïve\n", 0, 0.1, True), Run("b", 0, 1e-300, False), Run("b", 1, 3.0, True)]
 
@@ -113,6 +117,13 @@ def test_a_wrong_line_is_named(tmp_path, line):
     assert caught.value.line == 2
     assert caught.value.source == str(file.path)
     assert file.path.read_bytes() == before
+
+
+def test_a_record_that_refuses_its_values_is_named(tmp_path):
+    file = open_file(tmp_path)
+    file.path.write_text('{"name": "a", "seed": -1, "value": 1, "good": true}\n')
+    with pytest.raises(DataError, match=r"runs\.jsonl, line 1: there is no seed -1; remove the line"):
+        open_file(tmp_path)
 
 
 def test_a_whole_number_is_read_as_a_float(tmp_path):

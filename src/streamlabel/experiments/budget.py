@@ -63,6 +63,10 @@ class BudgetRecord:
     anchored: bool
     cpu_seconds: float
 
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"no method of the budget is called {self.method!r}")
+
     @property
     def past_used(self) -> bool:
         return self.share > 0.0 or self.anchored

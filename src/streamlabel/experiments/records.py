@@ -18,7 +18,7 @@ Key: TypeAlias = tuple[Any, ...]  # the values of a record's key fields
 
 
 class Record(Protocol):
-    """A dataclass of numbers, strings and booleans."""
+    """A dataclass of numbers, strings and booleans; a ValueError that it raises is what the user reads."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -98,12 +98,16 @@ def _parse(line: bytes, kind: type[R], path: Path, number: int) -> R:
     types = get_type_hints(kind)
     names = [field.name for field in dataclasses.fields(kind)]
     if not isinstance(values, dict) or any(not _fits(values.get(name), types[name]) for name in names):
-        raise DataError(
-            f"not a {kind.__name__}; remove the line to have it computed again, or write to another folder",
-            source=path,
-            line=number,
-        )
-    return kind(**{name: values[name] for name in names})
+        raise _refused(f"not a {kind.__name__}", path, number)
+    try:
+        return kind(**{name: values[name] for name in names})
+    except ValueError as error:
+        raise _refused(str(error), path, number) from None
+
+
+def _refused(problem: str, path: Path, line: int) -> DataError:
+    advice = "remove the line to have it computed again, or write to another folder"
+    return DataError(f"{problem}; {advice}", source=path, line=line)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -48,6 +48,10 @@ class BirthRecord:
     old_scores: str
     unchanged: bool
 
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(f"no method of the timeline is called {self.method!r}")
+
 
 def age_edges(years: int) -> tuple[int, ...]:
     """Where the ages begin, in years since birth; the last one has no end."""
