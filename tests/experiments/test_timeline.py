@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from streamlabel import StreamingLabelClassifier
 from streamlabel.cli import main
 from streamlabel.exceptions import DataError
-from streamlabel.experiments import timeline
+from streamlabel.experiments import timeline, timeline_births
 from streamlabel.experiments.arrivals import corpus_sets
 from streamlabel.experiments.runner import record_file, write_results
 from streamlabel.experiments.timeline import EXPERIMENT, TimelineTask, keys, run_on
@@ -153,6 +153,31 @@ def test_rows_need_dates():
         by_date(type(train)(train.X, train.Y, train.label_names))
 
 
+def test_a_record_of_an_unknown_method_is_named(records, tmp_path):
+    file = record_file(EXPERIMENT, tmp_path)
+    file.append(records[0])
+    file.path.write_text(file.path.read_text(encoding="utf-8").replace(WITH_PAST, "guessing"))
+    with pytest.raises(DataError, match=r"timeline\.jsonl, line 1: no method of the timeline is called 'guessing'"):
+        record_file(EXPERIMENT, tmp_path)
+
+
+def test_a_stand_in_is_read_under_the_name_of_the_set_that_was_asked_for(monkeypatch):
+    read = []
+
+    def load(name, split):
+        read.append((name, split))
+        return corpus_sets(0, n_texts=100)[0]
+
+    monkeypatch.setattr(timeline_births, "load_catalogue_set", load)
+    timeline_births.load_by_date.cache_clear()
+    found = timeline_births.load_by_date("eurlex-4k (stand-in eurlex57k)")
+    timeline_births.load_by_date.cache_clear()
+    assert read == [("eurlex57k", split) for split in ("train", "dev", "test")]
+    assert len(found.dates) == 3 * len(corpus_sets(0, n_texts=100)[0].row_dates)
+    with pytest.raises(DataError, match=r"wiki10-31k .*: the rows of a set that was made up have no dates"):
+        timeline_births.load_by_date("wiki10-31k (stand-in twin)")
+
+
 def test_the_page(records, tmp_path):
     file = record_file(EXPERIMENT, tmp_path)
     for record in records:
@@ -170,6 +195,50 @@ def test_the_page(records, tmp_path):
     assert EXPERIMENT.page([]).sentence == "Nothing was run."
     assert len(EXPERIMENT.page(records).comparisons) == 4
     json.dumps(outcome.data, allow_nan=False)
+
+
+def test_seeds_are_averaged_label_by_label_before_anything_is_judged(records):
+    """Ten equal seeds say no more than one; and a label's value is the mean over its seeds."""
+    once = EXPERIMENT.page(records)
+    tenfold = EXPERIMENT.page([replace(record, seed=seed) for record in records for seed in range(10)])
+    for one, ten in zip(once.comparisons, tenfold.comparisons, strict=True):
+        assert (ten.gain, ten.error, ten.freedom) == pytest.approx((one.gain, one.error, one.freedom))
+    n_labels = [[age["n_labels"] for age in found.data["runs"][0]["ages"]] for found in (once, tenfold)]
+    assert n_labels[0] == n_labels[1]
+    apart = [replace(r, seed=1, auc=r.auc - 4.0 * (r.method == WITH_PAST)) for r in records]
+    ever = [r for r in records if r.age == EVER]
+    gains = np.subtract(*([r.auc for r in ever if r.method == method] for method in (WITH_PAST, OWN_RIDGE))) - 2.0
+    found = EXPERIMENT.page([*records, *apart]).comparisons[0]
+    assert (found.measure, found.competitor) == ("AUC", OWN_RIDGE)
+    assert found.gain == pytest.approx(gains.mean())
+    assert found.error == pytest.approx(gains.std(ddof=1) / np.sqrt(len(gains)))
+
+
+def test_the_sentence_says_for_how_many_labels_the_past_was_used(records):
+    labels = sorted({record.label for record in records})
+    some = [replace(r, past_used=r.method == WITH_PAST and r.label in labels[:2]) for r in records]
+    assert EXPERIMENT.page(some).sentence.startswith(f"With the past (used for 2 of {len(labels)} labels), those born")
+    other = [replace(r, seed=1, past_used=r.method == WITH_PAST and r.label == labels[2]) for r in records]
+    said = f"used for 3 of {len(labels)} labels (with any seed)"
+    assert said in EXPERIMENT.page([*some, *other]).sentence
+    assert said in EXPERIMENT.page([*some, *other]).body
+
+
+@pytest.mark.parametrize("n_records", [1, 4, 7])
+def test_a_label_without_all_methods_is_not_judged(records, n_records, tmp_path):
+    label = [record for record in records if record.label == records[0].label]
+    few = [*label[:n_records], replace(records[-1], start=2021)]
+    assert {record.method for record in few if record.start == 2020} < set(METHODS)
+    page = EXPERIMENT.page(few)
+    assert "nan" not in page.sentence + page.body
+    assert page.body.count("Nothing to judge yet: no label has records of all 3 methods.") == 2
+    assert "nothing to judge yet" in page.sentence
+    assert page.comparisons == ()
+    assert EXPERIMENT.pictures(few) == []
+    json.dumps(page.data, allow_nan=False)
+    both = EXPERIMENT.page([*records, few[-1]])
+    assert both.comparisons == EXPERIMENT.page(records).comparisons
+    assert [len(picture.panels) for picture in EXPERIMENT.pictures([*records, few[-1]])] == [1, 1]
 
 
 @pytest.mark.parametrize(

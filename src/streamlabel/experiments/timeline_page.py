@@ -25,9 +25,10 @@ def page(records: Sequence[BirthRecord]) -> Page:
     data, comparisons = [], []
     for run in _runs(records):
         here = [record for record in records if _run(record) == run]
-        parts += [f"## {_title(run)}", _facts(here), _table(here)]
+        parts.append(f"## {_title(run)}")
+        parts += [_facts(here), _table(here)] if _is_judged(here) else [_NOT_YET]
         data.append(_data(here))
-        comparisons += _comparisons(here)
+        comparisons += _comparisons(here) if _is_judged(here) else []
     return Page(_sentence(records), "\n\n".join(parts), {"runs": data}, tuple(comparisons))
 
 
@@ -35,8 +36,9 @@ _NOTE = (
     "A label arrives at its first row, is annotated on all rows of its first years, and is judged on rows that follow: "
     "all of them, or those of some years since its birth. Means over the labels that have a yes at that age, in "
     "percent (older ages have fewer labels: compare columns, not lines), and the gain of the first column over the "
-    "others, with its standard error over labels."
+    "others, with its standard error over labels; seeds are averaged first, label by label."
 )
+_NOT_YET = f"Nothing to judge yet: no label has records of all {len(METHODS)} methods."
 
 
 def _run(record: BirthRecord) -> Run:
@@ -61,22 +63,44 @@ def _age(age: int, years: int) -> str:
 
 
 def _values(records: Sequence[BirthRecord], measure: str, age: int) -> dict[str, Any]:
-    """By method, the values of the labels (and seeds) that every method was run on, in one order."""
+    """By method, one value a label, in one order: the mean over the seeds that every method was run on."""
     cells: dict[str, dict[tuple[str, int], float]] = {method: {} for method in METHODS}
     for record in records:
         if record.age == age:
             cells[record.method][record.label, record.seed] = getattr(record, measure)
-    shared = sorted(set.intersection(*(set(found) for found in cells.values())))
-    return {method: np.array([found[place] for place in shared]) for method, found in cells.items()}
+    shared: dict[str, list[int]] = {}
+    for label, seed in sorted(set.intersection(*(set(found) for found in cells.values()))):
+        shared.setdefault(label, []).append(seed)
+    return {
+        method: np.array([np.mean([found[label, seed] for seed in seeds]) for label, seeds in shared.items()])
+        for method, found in cells.items()
+    }
 
 
 def _ages(records: Sequence[BirthRecord]) -> list[int]:
-    return sorted({record.age for record in records})
+    """Those at which there is a label that every method was run on."""
+    ages = sorted({record.age for record in records})
+    return [age for age in ages if len(_values(records, "auc", age)[WITH_PAST])]
+
+
+def _is_judged(records: Sequence[BirthRecord]) -> bool:
+    return EVER in _ages(records)
+
+
+def _arrivals(records: Sequence[BirthRecord]) -> list[BirthRecord]:
+    """One record for every label and seed."""
+    return [record for record in records if record.method == WITH_PAST and record.age == EVER]
+
+
+def _past_used(records: Sequence[BirthRecord]) -> str:
+    found = _arrivals(records)
+    used, labels = {record.label for record in found if record.past_used}, {record.label for record in found}
+    seeds = " (with any seed)" if len({record.seed for record in found}) > 1 else ""
+    return f"used for {len(used)} of {len(labels)} labels{seeds}"
 
 
 def _facts(records: Sequence[BirthRecord]) -> str:
-    arrivals = {(r.label, r.seed): r for r in records if r.method == WITH_PAST and r.age == EVER}
-    found = sorted(arrivals.values(), key=lambda record: record.n_known)
+    found = sorted(_arrivals(records), key=lambda record: record.n_known)
     prints = sorted({record.old_scores for record in found})
     n_same = sum(record.unchanged for record in found)
     n_seeds = len({record.seed for record in found})
@@ -84,8 +108,8 @@ def _facts(records: Sequence[BirthRecord]) -> str:
     return (
         f"{found[0].n_known} labels at the start, {len({r.label for r in found})} arrived; median "
         f"{np.median([r.n_rows for r in found]):.0f} annotated rows, {np.median([r.n_yes for r in found]):.0f} of them "
-        f"yes; the past was used for {sum(r.past_used for r in found)} of {len(found)}. After {n_same} of {len(found)} "
-        f"arrivals all older scores were the same bits; SHA-256 of those of the labels of the start ({expected}): "
+        f"yes; the past was {_past_used(records)}. After {n_same} of {len(found)} arrivals all older scores were the "
+        f"same bits; SHA-256 of those of the labels of the start ({expected}): "
         f"{', '.join(prints[:5])}."
     )
 
@@ -112,13 +136,13 @@ def _signed(gain: float, error: float | None) -> str:
 
 
 def _data(records: Sequence[BirthRecord]) -> dict[str, Any]:
-    first = records[0]
-    arrivals = [r for r in records if r.method == WITH_PAST and r.age == EVER]
+    first, arrivals = records[0], _arrivals(records)
     return {
         "dataset": first.dataset,
         "start": first.start,
         "years": first.years,
         "n_arrivals": len(arrivals),
+        "n_past_used": sum(record.past_used for record in arrivals),
         "n_unchanged": sum(record.unchanged for record in arrivals),
         "old_scores": sorted({record.old_scores for record in arrivals}),
         "ages": [
@@ -149,42 +173,50 @@ def _sentence(records: Sequence[BirthRecord]) -> str:
     parts = []
     for run in _runs(records):
         here = [record for record in records if _run(record) == run]
+        if not _is_judged(here):
+            parts.append(f"of labels born from {run[1]} on there is nothing to judge yet")
+            continue
         reached = []
         for measure, said in _MEASURES.items():
             values = _values(here, measure, EVER)
             gains = [f"{_signed(*mean_and_error(values[WITH_PAST] - values[other]))} over {other}" for other in _OTHERS]
             reached.append(f"{said} {values[WITH_PAST].mean():.1f}% ({', '.join(gains)})")
-        n_labels = len({record.label for record in here})
-        parts.append(f"with the past, {n_labels} labels born from {run[1]} on reach {' and '.join(reached)}")
-    arrivals = [r for r in records if r.method == WITH_PAST and r.age == EVER]
+        parts.append(f"with the past ({_past_used(here)}), those born from {run[1]} on reach {' and '.join(reached)}")
+    arrivals = _arrivals(records)
     same = sum(record.unchanged for record in arrivals)
     said = "; ".join(parts)
     return said[0].upper() + said[1:] + f"; old scores were untouched after {same} of {len(arrivals)} arrivals."
 
 
 def pictures(records: Sequence[BirthRecord]) -> list[Picture]:
-    return [_picture(records, measure) for measure in _MEASURES] if records else []
+    """Of the runs with an age at which there is something to judge."""
+    panels = {measure: _panels(records, measure) for measure in _MEASURES}
+    return [_picture(records, measure, found) for measure, found in panels.items() if found]
 
 
-def _picture(records: Sequence[BirthRecord], measure: str) -> Picture:
+def _picture(records: Sequence[BirthRecord], measure: str, panels: tuple[Panel, ...]) -> Picture:
     return Picture(
         name=measure.replace("_", "-"),
         title=f"Labels by age: {_MEASURES[measure]} on rows that followed",
         x_label="years since the label's first row, from",
         y_label=f"{_MEASURES[measure]}, mean over labels (%)",
-        panels=tuple(_panel(records, run, measure) for run in _runs(records)),
+        panels=panels,
         reading=_sentence(records),
         spread="standard error over labels",
     )
 
 
-def _panel(records: Sequence[BirthRecord], run: Run, measure: str) -> Panel:
-    here = [record for record in records if _run(record) == run]
-    ages = [age for age in _ages(here) if age != EVER]
-    values = [_values(here, measure, age) for age in ages]
-    series = []
-    for method in METHODS:
-        found = [mean_and_error(at[method]) for at in values]
-        spread = tuple(error or 0.0 for _, error in found)
-        series.append(Series(method, tuple(map(float, ages)), tuple(mean for mean, _ in found), spread))
-    return Panel(f"born from {run[1]} on, annotated {run[2]} y", tuple(series))
+def _panels(records: Sequence[BirthRecord], measure: str) -> tuple[Panel, ...]:
+    panels = []
+    for run in _runs(records):
+        here = [record for record in records if _run(record) == run]
+        if ages := [age for age in _ages(here) if age != EVER]:
+            series = tuple(_series(here, measure, method, ages) for method in METHODS)
+            panels.append(Panel(f"born from {run[1]} on, annotated {run[2]} y", series))
+    return tuple(panels)
+
+
+def _series(records: Sequence[BirthRecord], measure: str, method: str, ages: Sequence[int]) -> Series:
+    found = [mean_and_error(_values(records, measure, age)[method]) for age in ages]
+    spread = tuple(error or 0.0 for _, error in found)
+    return Series(method, tuple(map(float, ages)), tuple(mean for mean, _ in found), spread)
