@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from streamlabel.data.corpus import make_news_corpus
 from streamlabel.data.label_stream import LabelStream, annotated_rows, dated_stream, random_stream
 from streamlabel.data.text import TextVectorizer
 from streamlabel.exceptions import DataError
+from streamlabel.experiments.rows import learnable, unit_rows
 from streamlabel.metrics.summary import evaluate
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import Dataset, IntArray
@@ -121,7 +121,7 @@ def run_arrivals(
     """
     if settings.budget > train.n_rows:
         raise DataError(f"{settings.budget} answers a label; there are {train.n_rows} training rows: ask for fewer")
-    X, X_test = _unit_rows(train), _unit_rows(test)
+    X, X_test = unit_rows(train.X), unit_rows(test.X)
     stream, n_skipped = _stream(train, settings)
     names = train.label_names
     start = time.perf_counter()
@@ -174,26 +174,21 @@ def run_arrivals(
     )
 
 
-def _unit_rows(data: Dataset) -> sparse.csr_array:
-    return sparse.csr_array(normalize(data.X.astype(np.float64)))
-
-
 def _stream(train: Dataset, settings: ArrivalSettings) -> tuple[LabelStream, int]:
     if not 0.0 < settings.past_share < 1.0:
         raise DataError(f"the share of past labels is {settings.past_share:g}; it must lie between 0 and 1")
-    counts = np.asarray(train.Y.sum(axis=0)).ravel()
-    learnable = np.flatnonzero((counts > 0) & (counts < train.n_rows))
-    n_past = round(settings.past_share * len(learnable))
-    if not 0 < n_past < len(learnable):
-        raise DataError(f"only {len(learnable)} labels have both answers in the training rows; nothing can arrive")
-    kept = train.take_labels(learnable)
-    n_batches = min(settings.n_batches, len(learnable) - n_past)
+    able = learnable(train.Y)
+    n_past = round(settings.past_share * len(able))
+    if not 0 < n_past < len(able):
+        raise DataError(f"only {len(able)} labels have both answers in the training rows; nothing can arrive")
+    kept = train.take_labels(able)
+    n_batches = min(settings.n_batches, len(able) - n_past)
     if train.row_dates is not None:
         stream = dated_stream(kept, n_past=n_past, n_batches=n_batches)
     else:
-        stream = random_stream(len(learnable), n_past, n_batches=n_batches, random_state=settings.seed)
-    back = LabelStream(learnable[stream.past], tuple(learnable[batch] for batch in stream.batches))
-    return back, train.n_labels - len(learnable)
+        stream = random_stream(len(able), n_past, n_batches=n_batches, random_state=settings.seed)
+    back = LabelStream(able[stream.past], tuple(able[batch] for batch in stream.batches))
+    return back, train.n_labels - len(able)
 
 
 def _arrive(

@@ -12,9 +12,9 @@ from scipy import linalg
 from streamlabel.data.label_stream import LabelStream
 from streamlabel.exceptions import ConvergenceWarning
 from streamlabel.experiments.bounds_records import DISTANCE, BoundsRecord, named
-from streamlabel.experiments.bounds_risk import able_labels, unit_rows
 from streamlabel.experiments.random_problems import RANDOM, random_beta, random_problem, random_rows
 from streamlabel.experiments.records import Key
+from streamlabel.experiments.rows import learnable, unit_rows
 from streamlabel.models.calibration import LAM
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import Dataset, FloatArray
@@ -36,8 +36,8 @@ def distances_of_stream(missing: list[Key], train: Dataset, stream: LabelStream)
 
     Labels without a yes (or a no) on any row cannot be learned and are left out.
     """
-    X = unit_rows(train)
-    past, *batches = (able_labels(train.Y, labels) for labels in (stream.past, *stream.batches))
+    X = unit_rows(train.X)
+    past, *batches = (labels[learnable(train.Y[:, labels])] for labels in (stream.past, *stream.batches))
     rows, answers = X.toarray(), train.Y[:, np.concatenate((past, *batches))].toarray().astype(np.float64)
     rows, answers = rows - rows.mean(axis=0), answers - answers.mean(axis=0)
     spectrum = row_spectrum(rows)

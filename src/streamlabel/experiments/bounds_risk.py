@@ -7,18 +7,18 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from streamlabel.data.label_stream import LabelStream
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.bounds_records import BoundsRecord, named
 from streamlabel.experiments.records import Key
+from streamlabel.experiments.rows import learnable, unit_rows
 from streamlabel.models.calibration import LAM
 from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import CSR, Dataset, FloatArray, IntArray
+from streamlabel.results import CSR, Dataset, FloatArray
 from streamlabel.theory.excess_risk import clipped_loss, printed_terms, risk_bound
 
-__all__ = ["able_labels", "risk_records", "unit_rows"]
+__all__ = ["risk_records"]
 
 
 def risk_records(missing: list[Key], train: Dataset, test: Dataset, stream: LabelStream) -> Iterator[BoundsRecord]:
@@ -28,16 +28,16 @@ def risk_records(missing: list[Key], train: Dataset, test: Dataset, stream: Labe
     The strength is the one that was chosen for the past, on its half.
     """
     seed = missing[0][-1]
-    X, X_test = unit_rows(train), unit_rows(test)
+    X, X_test = unit_rows(train.X), unit_rows(test.X)
     order = np.random.default_rng(seed).permutation(train.n_rows)
     first, second = np.sort(order[: train.n_rows // 2]), order[train.n_rows // 2 :]
-    past = able_labels(train.Y[first], stream.past)
+    past = stream.past[learnable(train.Y[first][:, stream.past])]
     known = X[first], train.Y[first][:, past]
     model = StreamingLabelClassifier(dictionary="fit", lam=LAM, metric=None, random_state=seed).fit(*known)
     model.set_params(beta=model.beta_).fit(*known)
     for size in sorted({key[2] for key in missing}):
         rows = np.sort(second[:size])
-        able = [able_labels(train.Y[rows], labels) for labels in stream.batches]
+        able = [labels[learnable(train.Y[rows][:, labels])] for labels in stream.batches]
         arriving = np.concatenate(able)
         if not able[0].size:
             raise DataError(f"{missing[0][1]}: no label of the first batch has a yes and a no on {size} rows")
@@ -89,16 +89,6 @@ def _record(
         confidence=float(mended.confidence.mean()),
         alone=float(plain.gap.mean()),
     )
-
-
-def unit_rows(data: Dataset) -> CSR:
-    return sparse.csr_array(normalize(data.X.astype(np.float64)))
-
-
-def able_labels(Y: CSR, labels: IntArray) -> IntArray:
-    """Those of the labels that have a yes and a no on these rows."""
-    counts = np.asarray(Y[:, labels].sum(axis=0)).ravel()
-    return labels[(counts > 0) & (counts < Y.shape[0])]
 
 
 def _stacked(model: StreamingLabelClassifier) -> FloatArray:

@@ -7,14 +7,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from streamlabel.data.label_stream import random_stream
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE, PAPER, USUAL, Answer, Past
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.records import Key
+from streamlabel.experiments.rows import learnable, unit_rows
 from streamlabel.experiments.sets import load_set, training_rows
 from streamlabel.metrics.summary import evaluate
 from streamlabel.results import CSR, Dataset, FloatArray, IntArray
@@ -122,22 +121,21 @@ class _Draw:
         self.name, self.train, self.seed = name, train, seed
         stream = random_stream(train.n_labels, train.n_labels // 2, random_state=seed)
         self.truth: CSR = test.Y[:, stream.arriving]
-        counts = np.asarray(self.truth.sum(axis=0)).ravel()
-        if not len(stream.past) or not ((counts > 0) & (counts < test.n_rows)).any():
+        if not len(stream.past) or not len(learnable(self.truth)):
             raise DataError(
                 f"seed {seed}: no new label of {name} has both answers on the {test.n_rows} test rows; "
                 "it has too few labels or rows for this experiment",
                 source=train.source or None,
             )
         Y_past, Y_new = train.Y[:, stream.past], train.Y[:, stream.arriving]
-        self.past = Past(_unit_rows(train), Y_past, Y_new, _unit_rows(test), seed)
+        self.past = Past(unit_rows(train.X), Y_past, Y_new, unit_rows(test.X), seed)
 
     def measure(self, n_rows: int, name: str) -> BudgetRecord:
         """Let the others arrive on ``n_rows`` rows, the same for every method, and judge them."""
         method = METHODS[name]
         rows = self._rows(n_rows)
-        counts = np.asarray(self.past.Y_new[rows].sum(axis=0)).ravel()
-        able = np.flatnonzero((counts > 0) & (counts < n_rows))
+        answers = self.past.Y_new[rows]
+        counts, able = np.asarray(answers.sum(axis=0)).ravel(), learnable(answers)
         scores: FloatArray = np.tile(method.constant(counts, n_rows), (self.truth.shape[0], 1))
         answer = Answer(scores[:, able])
         method.start(self.past)
@@ -169,7 +167,3 @@ class _Draw:
         n_train = self.train.n_rows
         draw = np.random.default_rng((self.seed, n_rows))
         return np.arange(n_train) if n_rows == n_train else np.sort(draw.choice(n_train, n_rows, replace=False))
-
-
-def _unit_rows(data: Dataset) -> CSR:
-    return sparse.csr_array(normalize(data.X.astype(np.float64)))
