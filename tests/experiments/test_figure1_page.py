@@ -44,3 +44,37 @@ def test_a_competitor_that_draws_nothing_is_a_level():
 
 def test_one_run_of_a_competitor_that_draws_at_random_decides_nothing():
     assert against("LEML", {0: 10.0}).verdict == "undecided"
+
+
+def rows(text: str, heading: str) -> dict[str, list[str]]:
+    """The cells of the table under this heading, by the first of each line."""
+    lines = text[text.index(heading) :].split("\n\n")[1].splitlines()[2:]
+    found = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {row[0]: row[1:] for row in found}
+
+
+def test_a_cell_of_fewer_orders_says_so_where_more_were_to_come():
+    ours = [record(SLL, 50, seed, p1) for seed, p1 in enumerate((60.0, 61.0, 62.0))]
+    more = [record(SLL, 90, 0, 60.0), record(SLL, 100, 0, 60.0), record(BR, 100, 0, 59.0), record("LEML", 100, 1, 58.0)]
+    found = page([*ours, *more]).body
+    curve = rows(found, "### set: SLL by the share")
+    assert {share: cells[0] for share, cells in curve.items()} == {
+        "50%": "61.00 ± 1.00", "90%": "60.00 (1 order)", "100%": "60.00",
+    }  # fmt: skip
+    everybody = rows(found, "### set: all labels at the start")
+    assert everybody[BR][0] == "59.00"
+    assert everybody["LEML"][0] == "58.00 (1 order)"
+    assert "Not all orders are there yet of SLL, LEML: their cells say how many." in found
+
+
+def test_all_hyper_parameters_of_a_method_are_shown():
+    mixed = [record("LEML", 100, seed, 60.0, f'{{"rank": {seed}}}') for seed in range(2)]
+    assert rows(page(mixed).body, "### set: all labels at the start")["LEML"][-1] == '`{"rank": 0}`; `{"rank": 1}`'
+
+
+def test_one_record_is_nothing_to_compare_yet():
+    found = page([record(SLL, 50, 0, 60.0)])
+    assert found.comparisons == ()
+    assert found.sentence == "set: nothing to compare yet."
+    assert "Nothing to compare yet" in found.body
+    assert "nan" not in found.body.lower()

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from streamlabel.experiments import figure1
-from streamlabel.experiments.comparisons import Comparison, paired, unpaired
 from streamlabel.experiments.experiment import Experiment, Page
 from streamlabel.experiments.figure1 import CURVES, Figure1Record
+from streamlabel.experiments.figure1_gains import MEASURES, compare
 from streamlabel.experiments.method_tables import (
     METHODS_OPTION,
     NOT_RUN_NOTE,
     by_method,
     counted,
     left_out_note,
+    parameters_of,
     spread_of,
     tuned_only,
+    unfinished_note,
     with_spread,
 )
 from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL
@@ -25,7 +28,6 @@ from streamlabel.experiments.tables import markdown_table
 
 __all__ = ["EXPERIMENT", "page", "pictures"]
 
-_MEASURES = {"p1": "P@1", "p3": "P@3", "p5": "P@5", "auc": "average AUC"}
 _LEVELS = (BR, "BR logistic", "LEML", "SLEEC")
 _HOW = (
     "A share of the labels is there at the start, the others arrive one by one, in a random order, each annotated on "
@@ -46,16 +48,16 @@ def page(records: Sequence[Figure1Record]) -> Page:
         parts += [
             f"## {dataset}",
             f"{first.n_labels} labels, {first.n_learned} of them with a yes and a no in training; "
-            f"{counted(n_orders, 'order')}. {_tuning(first.tuned)}",
+            f"{counted(n_orders, 'order')}. {_tuning(first.tuned)}{unfinished_note(_unfinished(here, n_orders))}",
         ]
         for method, own in by_method([r for r in here if r.method in CURVES], OWN):
-            parts += [f"### {dataset}: {method} by the share of labels at the start", _curve_table(own)]
+            parts += [f"### {dataset}: {method} by the share of labels at the start", _curve_table(own, n_orders)]
         parts += [
             f"### {dataset}: all labels at the start, everybody",
-            _everybody([record for record in here if record.share == 100]),
+            _everybody([record for record in here if record.share == 100], n_orders),
             left_out_note({record.method for record in here}),
         ]
-    return Page(_sentence(records), "\n\n".join(parts), {"rows": _data(records)}, _comparisons(records))
+    return Page(_sentence(records), "\n\n".join(parts), {"rows": _data(records)}, compare(records))
 
 
 def _tuning(tuned: bool) -> str:
@@ -67,20 +69,38 @@ def _tuning(tuned: bool) -> str:
     )
 
 
-def _curve_table(records: Sequence[Figure1Record]) -> str:
+def _curve_table(records: Sequence[Figure1Record], n_orders: int) -> str:
     body = []
     for share in sorted({record.share for record in records}):
         here = [record for record in records if record.share == share]
-        body.append([f"{share}%", *(with_spread([getattr(r, field) for r in here], 2) for field in _MEASURES)])
-    return markdown_table(["labels at the start", *_MEASURES.values()], body)
+        body.append([f"{share}%", *_cells(here, n_orders)])
+    return markdown_table(["labels at the start", *MEASURES.values()], body)
 
 
-def _everybody(records: Sequence[Figure1Record]) -> str:
+def _cells(records: Sequence[Figure1Record], n_orders: int) -> list[str]:
+    """One method at one share."""
+    wanted = _wanted(records[0].method, records[0].share, n_orders)
+    return [with_spread([getattr(record, field) for record in records], 2, wanted) for field in MEASURES]
+
+
+def _wanted(method: str, share: int, n_orders: int) -> int:
+    """With all labels at the start one run is all there is of a method that draws nothing."""
+    return n_orders if share < 100 or METHODS[method].random else 1
+
+
+def _unfinished(records: Sequence[Figure1Record], n_orders: int) -> set[str]:
+    found = Counter((record.method, record.share) for record in records)
+    return {method for (method, share), n in found.items() if n < _wanted(method, share, n_orders)}
+
+
+def _everybody(records: Sequence[Figure1Record], n_orders: int) -> str:
+    if not records:
+        return "Nothing to compare yet: no method was run with all labels at the start."
     body = [
-        [method, *(with_spread([getattr(r, f) for r in own], 2) for f in _MEASURES), f"`{own[0].parameters}`"]
+        [method, *_cells(own, n_orders), "; ".join(f"`{one}`" for one in parameters_of(own))]
         for method, own in by_method(records, (*OWN, *PEERS))
     ]
-    return markdown_table(["method", *_MEASURES.values(), "hyper-parameters"], body)
+    return markdown_table(["method", *MEASURES.values(), "hyper-parameters"], body)
 
 
 def _sets(records: Sequence[Figure1Record]) -> list[str]:
@@ -109,41 +129,15 @@ def _sentence(records: Sequence[Figure1Record]) -> str:
             text += f"with {high}% (range over shares {max(curve.values()) - min(curve.values()):.1f} points);"
         found = {r.method: _means(records, dataset, r.method, "p1").get(100) for r in records if r.dataset == dataset}
         whole = {method: round(p1, 1) for method, p1 in found.items() if p1 is not None}
-        if whole:
+        if len(whole) > 1:
             best = [method for method in METHODS if whole.get(method) == max(whole.values())]
             text += (
                 f" with all labels at the start the best P@1, {max(whole.values()):.1f}, is that of {', '.join(best)}"
             )
             if SLL in whole and SLL not in best:
                 text += f" (SLL {whole[SLL]:.1f})"
-        parts.append(text.rstrip(";"))
+        parts.append(f"{text} nothing to compare yet" if text.endswith(":") else text.rstrip(";"))
     return ". ".join(parts) + "."
-
-
-def _comparisons(records: Sequence[Figure1Record]) -> tuple[Comparison, ...]:
-    """SLL at half of the labels against the others with all of them: an arrival against training from scratch."""
-    found = []
-    for dataset in _sets(records):
-        here = [record for record in records if record.dataset == dataset]
-        shares = sorted({r.share for r in here if r.method == SLL and r.share < 100}, key=lambda share: abs(share - 50))
-        ours = [r for r in here if r.method == SLL and shares and r.share == shares[0]]
-        for method, own in by_method([r for r in here if r.share == 100 and r.method != SLL], (*OWN, *PEERS)):
-            for field, title in _MEASURES.items() if ours else ():
-                at, theirs = ({r.seed: getattr(r, field) for r in side} for side in (ours, own))
-                gain = _gain(at, theirs, METHODS[method].random)
-                where = f"{shares[0]}% of the labels at the start against all"
-                found.append(Comparison(dataset, where, title, method, *gain))
-    return tuple(found)
-
-
-def _gain(ours: Mapping[int, float], theirs: Mapping[int, float], random: bool) -> tuple[float, float | None, float]:
-    """Over the seeds of both; where these are fewer than two (a method that draws nothing is run once), over all."""
-    both = sorted(ours.keys() & theirs.keys())
-    if len(both) > 1:
-        return paired([ours[seed] - theirs[seed] for seed in both])
-    gain, error, freedom = unpaired([*ours.values()], [*theirs.values()])
-    known = len(ours) > 1 and (len(theirs) > 1 or not random)
-    return gain, error if known else None, freedom
 
 
 def _data(records: Sequence[Figure1Record]) -> list[dict[str, Any]]:
@@ -159,8 +153,8 @@ def _data(records: Sequence[Figure1Record]) -> list[dict[str, Any]]:
                         "share": share,
                         "n_orders": len(cell),
                         "tuned": cell[0].tuned,
-                        "parameters": cell[0].parameters,
-                        "measures": {field: spread_of([getattr(r, field) for r in cell]) for field in _MEASURES},
+                        "parameters": parameters_of(cell),
+                        "measures": {field: spread_of([getattr(r, field) for r in cell]) for field in MEASURES},
                     }
                 )
     return rows
@@ -173,7 +167,7 @@ def pictures(records: Sequence[Figure1Record]) -> list[Picture]:
     for dataset in _sets(records):
         here = [record for record in records if record.dataset == dataset]
         reading = _sentence(here)
-        curves = tuple(Panel(title, _curves(here, field)) for field, title in _MEASURES.items())
+        curves = tuple(Panel(title, _curves(here, field)) for field, title in MEASURES.items())
         if any(len(series.x) > 1 for panel in curves for series in panel.series):
             n_orders = len({record.seed for record in here})
             found.append(
@@ -188,7 +182,7 @@ def pictures(records: Sequence[Figure1Record]) -> list[Picture]:
                 )
             )
         whole = [record for record in here if record.share == 100]
-        bars = tuple(_bars(whole, field, title) for field, title in _MEASURES.items()) if whole else ()
+        bars = tuple(_bars(whole, field, title) for field, title in MEASURES.items()) if whole else ()
         if bars:
             found.append(
                 Picture(

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from streamlabel.experiments.comparisons import Comparison
+from streamlabel.experiments.comparisons import LOSES, TIES, UNDECIDED, WINS, Comparison
 from streamlabel.experiments.experiment import Option
 from streamlabel.experiments.methods import METHODS, PEERS, installed, parse_methods
 from streamlabel.experiments.peers import RIVER_CELLS
@@ -18,9 +18,12 @@ __all__ = [
     "NOT_RUN_NOTE",
     "by_method",
     "counted",
+    "fewer_note",
     "left_out_note",
+    "parameters_of",
     "spread_of",
     "tuned_only",
+    "unfinished_note",
     "verdicts",
     "with_spread",
 ]
@@ -42,6 +45,11 @@ class _OfMethod(Protocol):
 class _Tuned(Protocol):
     @property
     def tuned(self) -> bool: ...
+
+
+class _Parametrised(Protocol):
+    @property
+    def parameters(self) -> str: ...
 
 
 M = TypeVar("M", bound=_OfMethod)
@@ -74,18 +82,45 @@ def spread_of(values: Sequence[float]) -> dict[str, float]:
     return {"mean": float(np.mean(values)), "sd": float(np.std(values, ddof=1)) if len(values) > 1 else 0.0}
 
 
-def with_spread(values: Sequence[float], digits: int) -> str:
+def with_spread(values: Sequence[float], digits: int, n_orders: int) -> str:
+    """Mean ± standard deviation, and over how many orders where these are fewer than they should be.
+
+    >>> with_spread([1.0, 2.0, 3.0], 1, n_orders=3), with_spread([4.25], 1, n_orders=3)
+    ('2.0 ± 1.0', '4.2 (1 order)')
+    """
     if not values:
         return ""
     found = spread_of(values)
     text = f"{found['mean']:.{digits}f}"
-    return text if len(values) == 1 else f"{text} ± {found['sd']:.{digits}f}"
+    return (text if len(values) == 1 else f"{text} ± {found['sd']:.{digits}f}") + fewer_note(len(values), n_orders)
+
+
+def fewer_note(n: int, n_orders: int) -> str:
+    """For a cell: empty where all orders are there.
+
+    >>> fewer_note(5, 5), fewer_note(2, 5)
+    ('', ' (2 orders)')
+    """
+    return f" ({counted(n, 'order')})" if n < n_orders else ""
+
+
+def unfinished_note(methods: Iterable[str]) -> str:
+    """A sentence after others; empty where every method has all orders."""
+    given = set(methods)
+    names = [name for name in METHODS if name in given]
+    return f" Not all orders are there yet of {', '.join(names)}: their cells say how many." if names else ""
+
+
+def parameters_of(records: Iterable[_Parametrised]) -> list[str]:
+    """The hyper-parameters of these records, each once."""
+    return list(dict.fromkeys(record.parameters for record in records))
 
 
 def verdicts(compared: Sequence[Comparison]) -> str:
     """Wins, ties and losses in words."""
     found = Counter(c.verdict for c in compared)
-    return f"{found['wins']} wins, {found['ties']} ties, {found['loses']} losses"
+    undecided = f", {found[UNDECIDED]} undecided" if found[UNDECIDED] else ""
+    return f"{found[WINS]} wins, {found[TIES]} ties, {found[LOSES]} losses{undecided}"
 
 
 def left_out_note(run: Collection[str]) -> str:

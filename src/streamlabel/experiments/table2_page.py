@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,13 +16,16 @@ from streamlabel.experiments.method_tables import (
     NOT_RUN_NOTE,
     by_method,
     counted,
+    fewer_note,
     left_out_note,
+    parameters_of,
     spread_of,
     tuned_only,
+    unfinished_note,
     verdicts,
     with_spread,
 )
-from streamlabel.experiments.methods import OWN, PAPER_NAMES, PEERS
+from streamlabel.experiments.methods import OWN, PAPER_NAMES, PEERS, SLL
 from streamlabel.experiments.paper_figures import DSLL, paper_figure
 from streamlabel.experiments.sets import asked_name
 from streamlabel.experiments.table2 import Table2Record
@@ -43,6 +47,7 @@ _HOW = (
     "past labels by turns with their structure, a batch coupled, no metric; 'signed' is that without an intercept, on "
     "-1/+1 answers."
 )
+_NOTHING = "Nothing to compare yet: SLL and another method were not run on the same labels."
 
 
 def page(records: Sequence[Table2Record]) -> Page:
@@ -58,22 +63,24 @@ def _set_parts(records: Sequence[Table2Record], compared: Sequence[Comparison]) 
     dataset = records[0].dataset
     n_seeds = len({record.seed for record in records})
     first = records[0]
+    found = Counter((record.method, record.batch) for record in records)
     parts = [
         f"## {dataset}",
-        f"{first.n_past} past labels, {counted(n_seeds, 'order')} of the labels. {_tuning(first.tuned)}",
+        f"{first.n_past} past labels, {counted(n_seeds, 'order')} of the labels. {_tuning(first.tuned)}"
+        f"{unfinished_note(method for (method, _), n in found.items() if n < n_seeds)}",
     ]
     for field, depth in _PRECISIONS.items():
-        parts += [f"### {dataset}: P@{depth} of the new labels, percent", _batch_table(records, field, depth)]
+        parts += [f"### {dataset}: P@{depth} of the new labels, percent", _batch_table(records, field, depth, n_seeds)]
     for field, title in _SHARES.items():
-        parts += [f"### {dataset}: {title} of the new labels", _batch_table(records, field, None)]
+        parts += [f"### {dataset}: {title} of the new labels", _batch_table(records, field, None, n_seeds)]
     parts += [
         f"### {dataset}: SLL minus the other, points (± standard error over orders)",
-        _gain_table(dataset, compared),
+        _gain_table([c for c in compared if c.dataset == dataset], n_seeds),
     ]
     largest = max(record.batch for record in records)
     parts += [
         f"### {dataset}: {largest} new labels, everybody",
-        _everybody([record for record in records if record.batch == largest]),
+        _everybody([record for record in records if record.batch == largest], n_seeds),
         left_out_note({record.method for record in records}),
     ]
     return parts
@@ -88,7 +95,7 @@ def _tuning(tuned: bool) -> str:
     )
 
 
-def _batch_table(records: Sequence[Table2Record], field: str, depth: int | None) -> str:
+def _batch_table(records: Sequence[Table2Record], field: str, depth: int | None, n_orders: int) -> str:
     batches = sorted({record.batch for record in records})
     asked = asked_name(records[0].dataset)
     body = []
@@ -97,7 +104,7 @@ def _batch_table(records: Sequence[Table2Record], field: str, depth: int | None)
         for batch in batches:
             values = [getattr(record, field) for record in own if record.batch == batch]
             paper = None if depth is None else paper_figure(asked, batch, depth, PAPER_NAMES.get(method, ""))
-            text = with_spread(values, 1 if depth else 3) or "not run"
+            text = with_spread(values, 1 if depth else 3, n_orders) or "not run"
             line.append(text if paper is None else f"{text} ({paper:.2f})")
         body.append(line)
     published = DSLL.get(asked, {}).get(field)
@@ -106,45 +113,52 @@ def _batch_table(records: Sequence[Table2Record], field: str, depth: int | None)
     return markdown_table(["method", *(f"{batch} labels" for batch in batches)], body)
 
 
-def _gain_table(dataset: str, compared: Sequence[Comparison]) -> str:
-    here = [c for c in compared if c.dataset == dataset]
+def _gain_table(here: Sequence[Comparison], n_orders: int) -> str:
+    if not here:
+        return _NOTHING
     measures = list(dict.fromkeys(c.measure for c in here))
     places = list(dict.fromkeys((c.competitor, c.where) for c in here))
     by_place = {(c.competitor, c.where, c.measure): c for c in here}
     body = []
     for competitor, where in places:
         cells = [by_place.get((competitor, where, measure)) for measure in measures]
-        body.append([competitor, where, *("" if c is None else _signed(c) for c in cells)])
+        body.append([competitor, where, *("" if c is None else _signed(c, n_orders) for c in cells)])
     return markdown_table(["SLL against", "batch", *measures], body)
 
 
-def _signed(found: Comparison) -> str:
-    return f"{found.gain:+.2f}" + ("" if found.error is None else f" ± {found.error:.2f}")
+def _signed(found: Comparison, n_orders: int) -> str:
+    error = "" if found.error is None else f" ± {found.error:.2f}"
+    return f"{found.gain:+.2f}{error}{fewer_note(round(found.freedom) + 1, n_orders)}"
 
 
-def _everybody(records: Sequence[Table2Record]) -> str:
+def _everybody(records: Sequence[Table2Record], n_orders: int) -> str:
     body = []
     for method, own in by_method(records, (*OWN, *PEERS)):
-        precisions = [with_spread([getattr(record, field) for record in own], 1) for field in _PRECISIONS]
-        shares = [with_spread([getattr(record, field) for record in own], 3) for field in _SHARES]
-        body.append([method, *precisions, *shares, f"`{own[0].parameters}`"])
+        precisions = [with_spread([getattr(record, field) for record in own], 1, n_orders) for field in _PRECISIONS]
+        shares = [with_spread([getattr(record, field) for record in own], 3, n_orders) for field in _SHARES]
+        body.append([method, *precisions, *shares, "; ".join(f"`{one}`" for one in parameters_of(own))])
     return markdown_table(["method", "P@1", "P@3", "P@5", *_SHARES.values(), "hyper-parameters"], body)
 
 
 def _sentence(compared: Sequence[Comparison]) -> str:
     """How often SLL won, and against whom it lost most."""
     if not compared:
-        return "Nothing was run with SLL and another method on the same labels."
-    against = [c for c in compared if c.competitor in PAPER_NAMES]
-    rest = [c for c in compared if c.competitor not in PAPER_NAMES]
-    text = f"With all rows annotated, SLL against the paper's competitors (BR ridge, LEML, SLEEC): {verdicts(against)}"
+        return _NOTHING
+    own = [c for c in compared if c.competitor.startswith(SLL)]
+    against = [c for c in compared if c.competitor in PAPER_NAMES and c not in own]
+    rest = [c for c in compared if c.competitor not in PAPER_NAMES and c not in own]
+    parts = []
+    if against:
+        parts.append(f"the paper's competitors (BR ridge, LEML, SLEEC): {verdicts(against)}")
     if rest:
         worst = min(rest, key=lambda c: c.gain)
-        text += (
-            f"; against its own other forms and the peers: {verdicts(rest)}, at worst {worst.gain:+.1f} points of "
+        parts.append(
+            f"other losses and libraries: {verdicts(rest)}, the lowest difference {worst.gain:+.1f} points of "
             f"{worst.measure} against {worst.competitor} ({worst.dataset}, {worst.where})"
         )
-    return text + "."
+    if own:
+        parts.append(f"its own other forms: {verdicts(own)}")
+    return f"With all rows annotated, SLL against {'; against '.join(parts)}."
 
 
 def _data(records: Sequence[Table2Record]) -> list[dict[str, Any]]:
@@ -168,7 +182,7 @@ def _data(records: Sequence[Table2Record]) -> list[dict[str, Any]]:
                         "n_orders": len(cell),
                         "n_learned": float(np.mean([r.n_learned for r in cell])),
                         "tuned": cell[0].tuned,
-                        "parameters": cell[0].parameters,
+                        "parameters": parameters_of(cell),
                         "measures": measured,
                         "paper": None if paper["p1"] is None else paper,
                     }

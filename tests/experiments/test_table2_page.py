@@ -1,0 +1,68 @@
+"""What the page of the batches says, from records made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamlabel.experiments.methods import BR, SLL
+from streamlabel.experiments.table2 import Table2Record
+from streamlabel.experiments.table2_page import page
+
+
+def records(method: str, p1: Iterable[float], parameters: str = "{}", batch: int = 10) -> list[Table2Record]:
+    return [
+        Table2Record("set", method, seed, batch, True, 50, 9, value, value, value, 0.9, 0.1, parameters, 1.0, 1.0)
+        for seed, value in enumerate(p1)
+    ]
+
+
+def cells(text: str, heading: str) -> dict[str, list[str]]:
+    """The cells of the table under this heading, by the first of each line."""
+    lines = text[text.index(heading) :].split("\n\n")[1].splitlines()[2:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_a_cell_of_fewer_orders_than_the_others_says_so():
+    found = page([*records(SLL, (40.0, 42.0, 44.0)), *records(BR, (39.0, 41.0)), *records("LEML", (38.0,))]).body
+    assert "3 orders of the labels" in found
+    assert "Not all orders are there yet of BR ridge, LEML: their cells say how many." in found
+    table = cells(found, "### set: P@1")
+    assert table == {SLL: ["42.0 ± 2.0"], BR: ["40.0 ± 1.4 (2 orders)"], "LEML": ["38.0 (1 order)"]}
+    assert cells(found, "### set: 10 new labels, everybody")[BR][0] == "40.0 ± 1.4 (2 orders)"
+    differences = cells(found, "### set: SLL minus the other")
+    assert differences[BR][1] == "+1.00 ± 0.00 (2 orders)"
+    assert differences["LEML"][1] == "+2.00 (1 order)"
+
+
+def test_all_hyper_parameters_of_a_method_are_shown():
+    mixed = [*records(BR, (40.0,), '{"beta": 1}'), *records(BR, (40.0, 41.0), '{"beta": 3}')[1:]]
+    found = page([*records(SLL, (40.0, 42.0)), *mixed])
+    everybody = cells(found.body, "### set: 10 new labels, everybody")
+    assert everybody[BR][-1] == '`{"beta": 1}`; `{"beta": 3}`'
+    assert everybody[SLL][-1] == "`{}`"
+    (row,) = (row for row in found.data["rows"] if row["method"] == BR)
+    assert row["parameters"] == ['{"beta": 1}', '{"beta": 3}']
+
+
+def test_one_record_is_nothing_to_compare_yet():
+    for method in (SLL, BR):
+        found = page(records(method, (40.0,)))
+        assert found.sentence.startswith("Nothing to compare yet")
+        assert found.body.count("Nothing to compare yet") == 1
+        assert "nan" not in found.body.lower()
+        assert found.comparisons == ()
+
+
+def test_one_order_decides_nothing_and_the_sentence_says_so():
+    found = page([*records(SLL, (40.0,)), *records(BR, (30.0,))])
+    assert "(BR ridge, LEML, SLEEC): 0 wins, 0 ties, 0 losses, 5 undecided." in found.sentence
+    assert "order)" not in found.body
+    assert "Not all orders" not in found.body
+
+
+def test_its_own_forms_are_counted_apart_from_competitors():
+    ours, theirs = records(SLL, (40.0, 42.0)), records("SLL logistic", (30.0, 32.0))
+    sentence = page([*ours, *theirs, *records("river", (41.0, 43.0))]).sentence
+    assert "its own other forms: 3 wins, 2 ties, 0 losses." in sentence
+    assert "other losses and libraries: 0 wins, 2 ties, 3 losses, the lowest difference -1.0 points of P@1" in sentence
