@@ -290,6 +290,12 @@ def test_the_report_is_made_of_what_was_run(no_data, tmp_path):
     (standing,) = json.loads(data.stdout)["standings"]
     assert standing["competitor"] == "own ridge"
     assert sum(standing[verdict] for verdict in ("wins", "ties", "loses", "undecided")) == 5
+    (tmp_path / "results" / "budget.run.json").write_text('{"versions": 3}')
+    result = CliRunner().invoke(main, ["reproduce", "report", *places, "--out", str(tmp_path / "c.md")])
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") == 1
+    assert "budget.run.json: versions must be strings by name" in result.stderr
+    assert not (tmp_path / "c.md").exists()
 
 
 def test_a_report_of_nothing_is_one_error(tmp_path):

@@ -43,7 +43,7 @@ def test_places_are_sorted_as_numbers_and_counted_over_competitors():
 
 def test_advice_follows_the_counts_of_each_competitor():
     (line,) = advice(one(1.0, 0.1, "A"), one(-1.0, 0.1, "B"), one(0.0, 0.1, "C"), one(2.0, 0.1, "A"))
-    assert "ahead of A; level with C; behind B (behind on bibtex)." in line
+    assert "ahead of A; level with C; behind B (on bibtex)." in line
     assert "expect to take the other" in line
     (line,) = advice(one(0.0, 0.1, "C"))
     assert line.endswith("level with C. Take what is simpler to run where you are.")
@@ -54,8 +54,8 @@ def test_few_annotated_rows_and_all_of_them_are_different_questions():
     few = [one(1.0, 0.1, name, n_rows=20) for name in ("LogisticRegression", "own logistic")]
     many = [one(-1.0, 0.1, name, n_rows=None) for name in ("scikit-learn logistic", "BR logistic", "napkinXC BR")]
     first, last = advice(*many, *few)
-    assert first == "- With up to 100 rows: the learner is ahead of logistic regression. Use it as it is."
-    assert last.startswith("- With all rows: the learner is behind logistic regression (behind on bibtex).")
+    assert first == "- With up to 100 rows annotated: the learner is ahead of logistic regression. Use it as it is."
+    assert last.startswith("- With all rows annotated: the learner is behind logistic regression (on bibtex).")
     assert 'try `loss="logistic"`' in last
     assert "| all rows | logistic regression | 0 | 0 | 3 |" in " ".join(reading({"a": many}).split())
 
@@ -91,7 +91,7 @@ def test_the_rule_that_is_stated_is_the_rule_that_is_used():
 def test_one_seed_decides_nothing():
     text = reading({"a": [one(9.0, None)]})
     assert "wins 0, ties 0 and loses 0, and 1 with one run decide nothing" in text
-    assert "- With up to 100 rows: nothing is decided by one run: run more." in text
+    assert "- With up to 100 rows annotated: nothing is decided by one run: run more." in text
 
 
 def test_nothing_to_read():

@@ -65,4 +65,4 @@ def test_its_own_forms_are_counted_apart_from_competitors():
     ours, theirs = records(SLL, (40.0, 42.0)), records("SLL logistic", (30.0, 32.0))
     sentence = page([*ours, *theirs, *records("river", (41.0, 43.0))]).sentence
     assert "its own other forms: 3 wins, 2 ties, 0 losses." in sentence
-    assert "other losses and libraries: 0 wins, 2 ties, 3 losses, the lowest difference -1.0 points of P@1" in sentence
+    assert "other loss functions and libraries: 0 wins, 2 ties, 3 losses, the lowest difference -1.0 points" in sentence

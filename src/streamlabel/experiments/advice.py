@@ -54,6 +54,10 @@ class _Match:
         )
         return cls(family, Standing.of(group), ahead, behind)
 
+    def called(self, but: str) -> str:
+        """The family, with the sets on which the learner is behind."""
+        return f"{self.family} ({but} {', '.join(self.behind)})" if self.behind else self.family
+
 
 def _matches(comparisons: Iterable[Comparison]) -> dict[str, list[_Match]]:
     """By number of rows, few first."""
@@ -77,7 +81,7 @@ def counts_by_rows(comparisons: Iterable[Comparison]) -> list[list[str]]:
 
 def advice(comparisons: Iterable[Comparison]) -> str:
     """One line a number of rows: whom the learner is ahead of and behind by the counts, and what follows for a user."""
-    return "\n".join(f"- With {words}: {_said(matches)}" for words, matches in _matches(comparisons).items())
+    return "\n".join(f"- With {words} annotated: {_said(matches)}" for words, matches in _matches(comparisons).items())
 
 
 def _said(matches: Sequence[_Match]) -> str:
@@ -87,8 +91,12 @@ def _said(matches: Sequence[_Match]) -> str:
     }
     if len(groups[UNDECIDED]) == len(matches):
         return "nothing is decided by one run: run more."
-    hows = {WINS: "ahead of", TIES: "level with", LOSES: "behind"}
-    found = "; ".join(f"{how} {_names(groups[verdict])}" for verdict, how in hows.items() if groups[verdict])
+    hows = {WINS: ("ahead of", "behind on"), TIES: ("level with", "behind on"), LOSES: ("behind", "on")}
+    found = "; ".join(
+        f"{how} {', '.join(match.called(but) for match in groups[verdict])}"
+        for verdict, (how, but) in hows.items()
+        if groups[verdict]
+    )
     text = f"the learner is {found}. "
     if groups[LOSES]:
         text += (
@@ -106,10 +114,3 @@ def _said(matches: Sequence[_Match]) -> str:
             "the learner."
         )
     return text
-
-
-def _names(matches: Iterable[_Match]) -> str:
-    """With the sets on which the learner is behind."""
-    return ", ".join(
-        match.family + (f" (behind on {', '.join(match.behind)})" if match.behind else "") for match in matches
-    )

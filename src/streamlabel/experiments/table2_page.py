@@ -153,7 +153,7 @@ def _sentence(compared: Sequence[Comparison]) -> str:
     if rest:
         worst = min(rest, key=lambda c: c.gain)
         parts.append(
-            f"other losses and libraries: {verdicts(rest)}, the lowest difference {worst.gain:+.1f} points of "
+            f"other loss functions and libraries: {verdicts(rest)}, the lowest difference {worst.gain:+.1f} points of "
             f"{worst.measure} against {worst.competitor} ({worst.dataset}, {worst.where})"
         )
     if own:
