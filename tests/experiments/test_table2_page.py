@@ -56,7 +56,7 @@ def test_one_record_is_nothing_to_compare_yet():
 
 def test_one_order_decides_nothing_and_the_sentence_says_so():
     found = page([*records(SLL, (40.0,)), *records(BR, (30.0,))])
-    assert "(BR ridge, LEML, SLEEC): 0 wins, 0 ties, 0 losses, 5 undecided." in found.sentence
+    assert "competitors (BR ridge): 0 wins, 0 ties, 0 losses, 5 undecided." in found.sentence
     assert "order)" not in found.body
     assert "Not all orders" not in found.body
 

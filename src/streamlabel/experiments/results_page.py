@@ -14,6 +14,7 @@ from typing import Any
 from streamlabel.exceptions import MissingExtraError, NotFoundError
 from streamlabel.experiments.comparisons import Comparison
 from streamlabel.experiments.experiment import Experiment, Page
+from streamlabel.experiments.method_tables import counted
 from streamlabel.experiments.pictures import draw
 from streamlabel.experiments.provenance import Origin, read_origin
 from streamlabel.experiments.reading import reading
@@ -127,7 +128,7 @@ def _commands(one: _Found) -> str:
 
 def _overview(found: list[_Found], not_run: list[str]) -> str:
     lines = [
-        f"- {one.experiment.name} ({one.origin.date or 'date unknown'}, {one.n_records} records): {one.page.sentence}"
+        f"- {one.experiment.name} ({one.origin.date or 'date unknown'}, {counted(one.n_records, 'record')}): {one.page.sentence}"
         for one in found
     ]
     return "\n".join([*lines, *(f"- {name}: not run." for name in not_run)])

@@ -149,7 +149,8 @@ def _sentence(compared: Sequence[Comparison]) -> str:
     rest = [c for c in compared if c.competitor not in PAPER_NAMES and c not in own]
     parts = []
     if against:
-        parts.append(f"the paper's competitors (BR ridge, LEML, SLEEC): {verdicts(against)}")
+        names = ", ".join(dict.fromkeys(c.competitor for c in against))
+        parts.append(f"the paper's competitors ({names}): {verdicts(against)}")
     if rest:
         worst = min(rest, key=lambda c: c.gain)
         parts.append(
