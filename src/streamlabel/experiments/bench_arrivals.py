@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
 from streamlabel.data.twins import make_twin
+from streamlabel.experiments.rows import learnable, unit_rows
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, Dataset, IntArray
 
@@ -62,10 +62,9 @@ def _clock(per: int = 1) -> Iterator[_Clock]:
 
 def _half(data: Dataset) -> tuple[CSR, CSR, StreamingLabelClassifier, IntArray]:
     """Unit rows, labels, a model of the first half of the labels, and the learnable others."""
-    X = sparse.csr_array(normalize(data.X.astype(np.float64)))
-    counts = np.asarray(data.Y.sum(axis=0)).ravel()
+    X = unit_rows(data.X)
     n_past = data.n_labels // 2
-    new = np.flatnonzero((counts > 0) & (counts < data.n_rows))
+    new = learnable(data.Y)
     model = StreamingLabelClassifier().fit(X, data.Y[:, :n_past])
     return X, data.Y, model, new[new >= n_past]
 
