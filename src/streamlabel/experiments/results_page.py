@@ -128,7 +128,8 @@ def _commands(one: _Found) -> str:
 
 def _overview(found: list[_Found], not_run: list[str]) -> str:
     lines = [
-        f"- {one.experiment.name} ({one.origin.date or 'date unknown'}, {counted(one.n_records, 'record')}): {one.page.sentence}"
+        f"- {one.experiment.name} ({one.origin.date or 'date unknown'}, {counted(one.n_records, 'record')}): "
+        f"{one.page.sentence}"
         for one in found
     ]
     return "\n".join([*lines, *(f"- {name}: not run." for name in not_run)])
