@@ -50,6 +50,16 @@ def test_advice_follows_the_counts_of_each_competitor():
     assert "No comparison is lost." in reading({"a": [one(1.0, 0.1)]})
 
 
+def test_sets_that_were_made_up_are_shown_and_not_counted():
+    text = reading({"a": [one(1.0, 0.1), one(-1.0, 0.1, "LEML", dataset="wiki10-31k (stand-in twin)")]})
+    assert "Of 1 comparisons" in text
+    assert "LEML" not in text.partition("were made up")[0]
+    assert "| a | wiki10-31k (stand-in twin) | LEML | 0 | 0 | 1 |" in " ".join(
+        text.partition("were made up")[2].split()
+    )
+    assert "made up" not in reading({"a": [one(1.0, 0.1, dataset="eurlex-4k (stand-in eurlex57k)")]})
+
+
 def test_few_annotated_rows_and_all_of_them_are_different_questions():
     few = [one(1.0, 0.1, name, n_rows=20) for name in ("LogisticRegression", "own logistic")]
     many = [one(-1.0, 0.1, name, n_rows=None) for name in ("scikit-learn logistic", "BR logistic", "napkinXC BR")]

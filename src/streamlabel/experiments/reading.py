@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from streamlabel.experiments.advice import advice, counts_by_rows
 from streamlabel.experiments.comparisons import LEAST, LEVEL, LOSES, TIES, UNDECIDED, WINS, Comparison
+from streamlabel.experiments.sets import TWIN, used_name
 from streamlabel.experiments.standings import LEAD, Standing, standings
 from streamlabel.experiments.tables import markdown_table
 
@@ -19,7 +20,8 @@ _VERDICTS = [WINS, TIES, LOSES, UNDECIDED, "mean gain (points)"]
 
 def reading(found: Mapping[str, Sequence[Comparison]]) -> str:
     """The section as Markdown, without its heading."""
-    competitors = {name: [one for one in group if not _is_own_form(one)] for name, group in found.items()}
+    real = {name: [one for one in group if not _is_made_up(one)] for name, group in found.items()}
+    competitors = {name: [one for one in group if not _is_own_form(one)] for name, group in real.items()}
     everything = [one for group in competitors.values() for one in group]
     if not everything:
         return "No experiment that compares the learner with others was run, so there is nothing to read."
@@ -37,10 +39,21 @@ def reading(found: Mapping[str, Sequence[Comparison]]) -> str:
         markdown_table(["experiment", "where", *_VERDICTS], _by_place(competitors)),
         _losses(everything),
     ]
-    own = {name: [one for one in group if _is_own_form(one)] for name, group in found.items()}
+    own = {name: [one for one in group if _is_own_form(one)] for name, group in real.items()}
     if any(own.values()):
         parts += ["Against its own other forms, which are not counted above:", _standings_table(own)]
+    made_up = {name: [one for one in group if _is_made_up(one)] for name, group in found.items()}
+    if any(made_up.values()):
+        parts += [
+            "On sets of a real one's shape whose rows and labels were made up, which say how methods scale, not how "
+            "good they are, and are not counted above:",
+            _standings_table(made_up),
+        ]
     return "\n\n".join(parts)
+
+
+def _is_made_up(one: Comparison) -> bool:
+    return used_name(one.dataset) == TWIN
 
 
 def _is_own_form(one: Comparison) -> bool:
