@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 
 from streamlabel.cli import main, reproduce
 from streamlabel.experiments import results_page, runner, sets
+from streamlabel.experiments.budget import BudgetRecord
 from streamlabel.experiments.records import RecordFile
 from streamlabel.experiments.registry import EXPERIMENTS
 from toy_experiment import TOY
@@ -296,6 +298,46 @@ def test_the_report_is_made_of_what_was_run(no_data, tmp_path):
     assert result.stderr.count("\n") == 1
     assert "budget.run.json: versions must be strings by name" in result.stderr
     assert not (tmp_path / "c.md").exists()
+
+
+@pytest.fixture
+def one_report(tmp_path, monkeypatch):
+    """A folder of toy records beside a checkout with a page of its own, in which the command is given."""
+    monkeypatch.setattr(results_page, "draw", _touch)
+    (tmp_path / "docs" / "_static" / "results").mkdir(parents=True)
+    (tmp_path / "docs" / "results.md").write_text("shipped")
+    monkeypatch.chdir(tmp_path)
+    runner.record_file(EXPERIMENTS["budget"].load(), tmp_path / "mine").append(
+        BudgetRecord("a", "own ridge", 20, 40, 0, 3, 3, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, False, 0.1)
+    )
+    return tmp_path
+
+
+def _touch(picture, out, stem, forms):
+    path = out / f"{stem}-{picture.name}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return [path]
+
+
+def test_a_report_stays_in_the_folder_of_its_records(one_report):
+    result = CliRunner().invoke(main, ["reproduce", "report", "--from", "mine"])
+    assert result.exit_code == 0, result.output
+    assert (one_report / "docs" / "results.md").read_text() == "shipped"
+    assert not list((one_report / "docs" / "_static" / "results").iterdir())
+    page = (one_report / "mine" / "results.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\((budget-[^)]*\.png)\)", page)
+    assert links
+    assert all((one_report / "mine" / link).is_file() for link in links)
+
+
+def test_a_page_elsewhere_has_its_pictures_beside_it(one_report):
+    result = CliRunner().invoke(main, ["reproduce", "report", "--from", "mine", "--out", "docs/results.md"])
+    assert result.exit_code == 0, result.output
+    page = (one_report / "docs" / "results.md").read_text(encoding="utf-8")
+    assert "](_static/results/budget-auc.png)" in page
+    assert (one_report / "docs" / "_static" / "results" / "budget-auc.png").is_file()
+    assert {path.name for path in (one_report / "mine").iterdir()} == {"budget.jsonl"}
 
 
 def test_a_report_of_nothing_is_one_error(tmp_path):

@@ -17,21 +17,25 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @click.command("report")
 @click.option("--from", "folder", type=_FOLDER, default=Path("results"), show_default=True, help="The records.")
-@click.option("--out", type=_FILE, default=Path("docs/results.md"), show_default=True, help="The page.")
+@click.option("--out", type=_FILE, help="The page. [default: results.md in the folder of the records]")
 @click.option(
-    "--pictures", type=_FOLDER, default=Path("docs/_static/results"), show_default=True, help="The folder for pictures."
+    "--pictures",
+    type=_FOLDER,
+    help="The folder for pictures. [default: that of the records; with --out, _static/results beside the page]",
 )
 @json_option
-def report(folder: Path, out: Path, pictures: Path, as_json: bool) -> None:
+def report(folder: Path, out: Path | None, pictures: Path | None, as_json: bool) -> None:
     """Make one page of all experiments that have records in a folder.
 
     Tables and pictures are made anew; nothing is run and nothing is fetched. The page says where the learner wins, ties
     and loses against each competitor, and which experiments were not run.
     """
-    found = write_results_page(folder, out, pictures)
+    page = out or folder / "results.md"
+    usual = folder if out is None else out.parent / "_static" / "results"
+    found = write_results_page(folder, page, pictures or usual)
     if found.no_pictures:
         click.echo(found.no_pictures, err=True)
-    write(found.data, as_json=as_json, text=lambda: _as_text(found, out))
+    write(found.data, as_json=as_json, text=lambda: _as_text(found, page))
 
 
 def _as_text(found: ResultsPage, out: Path) -> str:
