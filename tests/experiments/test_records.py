@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ class Run:
     seed: int
     value: float
     good: bool
+    seconds: float = 0.5
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -76,17 +77,53 @@ def test_a_file_cut_anywhere_gives_its_whole_lines_and_can_be_continued(tmp_path
         cut = open_file(tmp_path)
         n_kept = whole[:length].count(b"\n")
         assert cut.records == RUNS[:n_kept]
+        assert cut.was_cut == (length > 0 and whole[length - 1 : length] != b"\n")
         for run in RUNS[n_kept:]:
             cut.append(run)
         assert file.path.read_bytes() == whole
 
 
-def test_the_later_of_two_records_with_one_key_counts(tmp_path):
+def test_lines_that_differ_in_times_alone_are_one_record(tmp_path):
     file = open_file(tmp_path)
-    later = Run("b", 0, 2.0, True)
-    for run in (*RUNS, later):
+    for run in (*RUNS, replace(RUNS[1], seconds=9.0), RUNS[2]):
         file.append(run)
-    assert file.records == open_file(tmp_path).records == [RUNS[0], later, RUNS[2]]
+    assert file.path.read_bytes().count(b"\n") == 5
+    assert open_file(tmp_path).records == RUNS
+    assert read_records(file.path, Run, ("name", "seed")) == open_file(tmp_path).sorted_records
+
+
+def test_two_lines_that_contradict_each_other_are_one_error_with_both(tmp_path):
+    file = open_file(tmp_path)
+    for run in (*RUNS, replace(RUNS[2], value=2.0)):
+        file.append(run)
+    with open(file.path, "ab") as end:
+        end.write(b'{"name": "c"')
+    before = file.path.read_bytes()
+    said = r"runs\.jsonl, line 4: value is 2\.0, and 3\.0 in line 3, for the same run; remove the wrong line"
+    with pytest.raises(DataError, match=said) as caught:
+        open_file(tmp_path)
+    assert caught.value.line == 4
+    with pytest.raises(DataError, match=said):
+        read_records(file.path, Run, ("name", "seed"))
+    assert file.path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('{"name": "a", "seed": 0, "value": 1.0}', "good is missing"),
+        ('{"name": "a", "seed": 0, "value": "1.0", "good": true}', r'value is "1\.0", and must be a number'),
+        ('{"name": 1, "seed": 0, "value": 1.0, "good": true}', "name is 1, and must be text"),
+        ('{"name": "a", "seed": 0.5, "value": 1.0, "good": true}', "seed is 0.5, and must be a whole number"),
+        ('{"name": "a", "seed": 0, "value": 1.0, "good": 1}', "good is 1, and must be true or false"),
+        ("[1, 2]", "no JSON object"),
+    ],
+)
+def test_a_wrong_field_is_named(tmp_path, line, says):
+    file = open_file(tmp_path)
+    file.path.write_text(line + "\n")
+    with pytest.raises(DataError, match=rf"line 1: not a Run: {says}; remove the line"):
+        open_file(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -121,14 +158,14 @@ def test_a_wrong_line_is_named(tmp_path, line):
 
 def test_a_record_that_refuses_its_values_is_named(tmp_path):
     file = open_file(tmp_path)
-    file.path.write_text('{"name": "a", "seed": -1, "value": 1, "good": true}\n')
+    file.path.write_text('{"name": "a", "seed": -1, "value": 1, "good": true, "seconds": 0.5}\n')
     with pytest.raises(DataError, match=r"runs\.jsonl, line 1: there is no seed -1; remove the line"):
         open_file(tmp_path)
 
 
 def test_a_whole_number_is_read_as_a_float(tmp_path):
     file = open_file(tmp_path)
-    file.path.write_text('{"name": "a", "seed": 0, "value": 1, "good": true}\n')
+    file.path.write_text('{"name": "a", "seed": 0, "value": 1, "good": true, "seconds": 0.5}\n')
     assert open_file(tmp_path).records == [Run("a", 0, 1.0, True)]
 
 
@@ -148,7 +185,8 @@ def test_a_full_disk_keeps_what_was_finished(tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_found_before_anything_is_run(tmp_path):
     (tmp_path / "deeper").write_text("a file")
-    with pytest.raises(StreamlabelError, match="deeper"):
+    said = r"cannot write to .*runs\.jsonl: .*; choose another folder with --out$"
+    with pytest.raises(StreamlabelError, match=said):
         open_file(tmp_path)
 
 

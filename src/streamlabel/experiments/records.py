@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeAlias, TypeVa
 from streamlabel.data._bytes import replacing
 from streamlabel.exceptions import DataError, StreamlabelError
 
-__all__ = ["Key", "Record", "RecordFile", "read_records", "saving", "timeless", "write_whole"]
+__all__ = ["Key", "Record", "RecordFile", "opening", "read_records", "saving", "timeless", "write_whole"]
 
 Key: TypeAlias = tuple[Any, ...]  # the values of a record's key fields
 
@@ -24,26 +24,29 @@ class Record(Protocol):
 
 
 R = TypeVar("R", bound=Record)
+_WORDS = {bool: "true or false", float: "a number", int: "a whole number", str: "text"}
 
 
 class RecordFile(Generic[R]):
     """A file of records of one kind, one JSON object a line, in the order in which they were finished.
 
     What was recorded before is read when the file is opened. A last line without its end (the run was stopped while it
-    was being written) is dropped. Of two records with the same values in the ``key`` fields the later one counts.
+    was being written) is dropped, and ``was_cut`` says so. Two lines with the same values in the ``key`` fields are one
+    record, kept once; where they contradict each other, by more than their times, the file is refused.
     """
 
     def __init__(self, path: Path, kind: type[R], key: Sequence[str]) -> None:
         self.path = path
         self._kind, self._key = kind, tuple(key)
-        with saving(path):
+        with opening(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with open(path, "a+b") as file:  # fails here, before anything is computed, where nothing can be written
                 file.seek(0)
                 whole, end, rest = file.read().rpartition(b"\n")
+                self._records = _parsed(whole + end, kind, self._key, path)
+                self.was_cut = bool(rest)
                 if rest:
                     file.truncate(len(whole) + len(end))
-        self._records = {self.key(record): record for record in _parsed(whole + end, kind, path)}
 
     @property
     def records(self) -> list[R]:
@@ -55,7 +58,7 @@ class RecordFile(Generic[R]):
         return _sorted(self._records)
 
     def key(self, record: R) -> Key:
-        return tuple(getattr(record, name) for name in self._key)
+        return _key_of(record, self._key)
 
     def __contains__(self, key: object) -> bool:
         return key in self._records
@@ -73,21 +76,43 @@ def read_records(path: Path, kind: type[R], key: Sequence[str]) -> list[R]:
 
     Raises
     ------
-    DataError : the file cannot be read, or a line is no such record
+    DataError : the file cannot be read, a line is no such record, or two lines contradict each other
     """
     try:
         whole, end, _ = path.read_bytes().rpartition(b"\n")
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", source=path) from error
-    return _sorted({tuple(getattr(r, name) for name in key): r for r in _parsed(whole + end, kind, path)})
+    return _sorted(_parsed(whole + end, kind, key, path))
 
 
 def _sorted(records: dict[Key, R]) -> list[R]:
     return [records[key] for key in sorted(records)]
 
 
-def _parsed(lines: bytes, kind: type[R], path: Path) -> Iterator[R]:
-    return (_parse(line, kind, path, number) for number, line in enumerate(lines.splitlines(), start=1))
+def _key_of(record: Record, names: Sequence[str]) -> Key:
+    return tuple(getattr(record, name) for name in names)
+
+
+def _parsed(lines: bytes, kind: type[R], names: Sequence[str], path: Path) -> dict[Key, R]:
+    found: dict[Key, R] = {}
+    numbers: dict[Key, int] = {}
+    for number, line in enumerate(lines.splitlines(), start=1):
+        record = _parse(line, kind, path, number)
+        key = _key_of(record, names)
+        if key in found:
+            _check_equal(found[key], numbers[key], record, number, path)
+        else:
+            found[key], numbers[key] = record, number
+    return found
+
+
+def _check_equal(first: R, first_line: int, second: R, line: int, path: Path) -> None:
+    before = timeless(first)
+    for name, value in timeless(second).items():
+        if value != before[name]:
+            problem = f"{name} is {value!r}, and {before[name]!r} in line {first_line}, for the same run"
+            advice = "remove the wrong line, or both to have it computed again"
+            raise DataError(f"{problem}; {advice}", source=path, line=line)
 
 
 def _parse(line: bytes, kind: type[R], path: Path, number: int) -> R:
@@ -97,8 +122,14 @@ def _parse(line: bytes, kind: type[R], path: Path, number: int) -> R:
         values = None
     types = get_type_hints(kind)
     names = [field.name for field in dataclasses.fields(kind)]
-    if not isinstance(values, dict) or any(not _fits(values.get(name), types[name]) for name in names):
-        raise _refused(f"not a {kind.__name__}", path, number)
+    if not isinstance(values, dict):
+        raise _refused(f"not a {kind.__name__}: no JSON object", path, number)
+    for name in names:
+        if name not in values:
+            raise _refused(f"not a {kind.__name__}: {name} is missing", path, number)
+        if not _fits(values[name], types[name]):
+            shown = f"{name} is {json.dumps(values[name]):.40}"
+            raise _refused(f"not a {kind.__name__}: {shown}, and must be {_WORDS[types[name]]}", path, number)
     try:
         return kind(**{name: values[name] for name in names})
     except ValueError as error:
@@ -112,8 +143,10 @@ def _refused(problem: str, path: Path, line: int) -> DataError:
 
 def write_whole(path: Path, text: str) -> None:
     """Write the file aside and put it in place in one step: a reader sees the old text or the new one."""
-    with saving(path):
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror or error}", source=path) from error
     with replacing(path) as file:
         file.write(text.encode())
 
@@ -130,6 +163,16 @@ def timeless(record: Record) -> dict[str, Any]:
     """The values of a record without its times (``seconds``, ``..._seconds``): equal for equal runs."""
     names = (field.name for field in dataclasses.fields(record))
     return {name: getattr(record, name) for name in names if not (name == "seconds" or name.endswith("_seconds"))}
+
+
+@contextmanager
+def opening(path: Path) -> Iterator[None]:
+    """An error of the operating system in the block says that nothing can be written here, so nothing was."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise StreamlabelError(f"cannot write to {path}: {reason}; choose another folder with --out") from error
 
 
 @contextmanager
