@@ -29,7 +29,9 @@ def test_the_error_is_scipys():
         (1.0, 0.4, 392, "wins"),
         (-1.0, 0.3, 4, "loses"),
         (-1.0, 0.4, 4, "ties"),
-        (1.0, 0.1, 1, "ties"),
+        (1.0, 0.3, 3, "wins"),
+        (9.0, 0.001, 2, "undecided"),  # three pairs
+        (0.0, 0.1, 1, "undecided"),
         (0.09, 0.001, 4, "ties"),
         (9.0, None, 0, "undecided"),
     ],
@@ -38,7 +40,7 @@ def test_who_wins_is_a_matter_of_standard_errors_and_of_how_many_runs_they_rest_
     assert verdict(gain, error, freedom) == expected
 
 
-@pytest.mark.parametrize("n_pairs", [2, 5, 50])
+@pytest.mark.parametrize("n_pairs", [4, 5, 50])
 def test_pairs_are_judged_as_by_the_t_test(n_pairs):
     rng = np.random.default_rng(n_pairs)
     for gains in rng.normal(3.0 / np.sqrt(n_pairs), 1.0, (40, n_pairs)):

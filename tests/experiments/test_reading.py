@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from streamlabel.experiments.comparisons import Comparison
 from streamlabel.experiments.reading import reading
 from streamlabel.experiments.standings import Standing, standings
@@ -29,6 +31,7 @@ def test_losses_are_named_deepest_first_and_not_hidden_in_a_mean():
     assert "wins 20, ties 0 and loses 7." in text
     assert "It loses to LinearSVC (the deepest 5 of 7): bibtex, 7 rows: AUC -7.00 ± 0.10; bibtex, 6 rows" in text
     assert "2 rows: AUC" not in text
+    assert "50 rows: AUC -1.00." in reading({"figure1": [one(-1.0, 0.001)]})  # nothing is exact to 0.00
     assert "ahead of linear support vector machines. Use it as it is." in text
 
 
@@ -46,8 +49,8 @@ def test_advice_follows_the_counts_of_each_competitor():
     assert "ahead of A; level with C; behind B (on bibtex)." in line
     assert "expect to take the other" in line
     (line,) = advice(one(0.0, 0.1, "C"))
-    assert line.endswith("level with C. Take what is simpler to run where you are.")
-    assert "No comparison is lost." in reading({"a": [one(1.0, 0.1)]})
+    assert line.endswith("level with C. It is ahead of none: take what is simpler to run where you are.")
+    assert "No decided comparison is lost." in reading({"a": [one(1.0, 0.1)]})
 
 
 def test_sets_that_were_made_up_are_shown_and_not_counted():
@@ -86,9 +89,9 @@ def test_other_forms_of_the_learner_are_no_competitors_but_stand_in_a_table():
     text = reading({"table2": [one(1.0, 0.1, "A"), *[one(-1.0, 0.1, "SLL logistic")] * 5]})
     assert "Of 1 comparisons" in text
     assert "wins 1, ties 0 and loses 0." in text
-    assert "No comparison is lost." in text
+    assert "No decided comparison is lost." in text
     before, after = text.split("Against its own other forms, which are not counted above:")
-    assert "SLL" not in before
+    assert "SLL logistic" not in before
     assert "| SLL logistic | 0 | 0 | 5 |" in " ".join(after.split())
 
 
@@ -100,8 +103,35 @@ def test_the_rule_that_is_stated_is_the_rule_that_is_used():
 
 def test_one_seed_decides_nothing():
     text = reading({"a": [one(9.0, None)]})
-    assert "wins 0, ties 0 and loses 0, and 1 with one run decide nothing" in text
-    assert "- With up to 100 rows annotated: nothing is decided by one run: run more." in text
+    assert "wins 0, ties 0 and loses 0; 1 with fewer than 4 pairs are undecided" in text
+    assert "- With up to 100 rows annotated: nothing is decided: too few runs, run more." in text
+    assert "Nothing is decided: no comparison has enough pairs." in text
+    assert "lost." not in text
+
+
+def test_two_pairs_are_no_tie():
+    few = Comparison("bibtex", "50 rows", "P@1", "omikuji", 10.55, 3.0, 1.0, 50)
+    (line,) = advice(few, one(1.0, 0.1, "A"))
+    assert line.endswith("ahead of A; too few runs to judge it against omikuji. Use it as it is.")
+    assert "12.7 standard errors with 2 pairs" in reading({"a": [few]})
+
+
+def test_quick_runs_and_the_embedded_texts_give_no_advice():
+    quick = replace(one(5.0, 0.1), quick=True)
+    texts = one(5.0, 0.1, dataset="news corpus")
+    text = reading({"a": [quick, texts]})
+    assert text.startswith("Nothing here can be counted, and no advice follows")
+    assert "Use it" not in text
+    assert "wins" not in text.partition("|")[0]
+    assert "| a | bibtex | LinearSVC | 1 |" in " ".join(text.partition("Of quick runs")[2].split())
+    assert "Of 1 comparisons" in reading({"a": [quick, texts, one(1.0, 0.1, "A")]})
+
+
+def test_level_with_all_is_no_reason_to_use_it_also_where_it_is_behind_on_a_set():
+    ties = [one(0.0, 0.1, "A")] * 30
+    (line,) = advice(*ties, one(-1.0, 0.1, "A", dataset="delicious"))
+    assert "level with A (behind on delicious). It is ahead of none" in line
+    assert "Use it" not in line
 
 
 def test_nothing_to_read():

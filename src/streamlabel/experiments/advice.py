@@ -90,24 +90,26 @@ def _said(matches: Sequence[_Match]) -> str:
         for verdict in (WINS, TIES, LOSES, UNDECIDED)
     }
     if len(groups[UNDECIDED]) == len(matches):
-        return "nothing is decided by one run: run more."
+        return "nothing is decided: too few runs, run more."
     hows = {WINS: ("ahead of", "behind on"), TIES: ("level with", "behind on"), LOSES: ("behind", "on")}
     found = "; ".join(
         f"{how} {', '.join(match.called(but) for match in groups[verdict])}"
         for verdict, (how, but) in hows.items()
         if groups[verdict]
     )
+    if groups[UNDECIDED]:
+        found += f"; too few runs to judge it against {', '.join(match.family for match in groups[UNDECIDED])}"
     text = f"the learner is {found}. "
     if groups[LOSES]:
         text += (
             "On sets like those it is behind on, judge both on held-out rows of your own and expect to take the other."
         )
+    elif not groups[WINS]:
+        text += "It is ahead of none: take what is simpler to run where you are."
     elif any(match.behind for match in matches):
         text += "Use it as it is, but on sets like those it is behind on judge both on held-out rows of your own."
-    elif groups[WINS]:
-        text += "Use it as it is."
     else:
-        text += "Take what is simpler to run where you are."
+        text += "Use it as it is."
     if any(match.family == _FAMILIES["logistic"] for match in matches if match.behind):
         text += (
             ' Where that is logistic regression, try `loss="logistic"` or `"auto"`, too: it keeps everything else of '

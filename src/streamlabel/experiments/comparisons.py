@@ -8,9 +8,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-__all__ = ["LEAST", "LEVEL", "LOSES", "TIES", "UNDECIDED", "WINS", "Comparison", "mean_and_error", "paired", "unpaired"]
+__all__ = [
+    "FEWEST_PAIRS",
+    "LEAST",
+    "LEVEL",
+    "LOSES",
+    "TIES",
+    "UNDECIDED",
+    "WINS",
+    "Comparison",
+    "mean_and_error",
+    "paired",
+    "unpaired",
+]
 
 LEVEL, LEAST = 0.95, 0.1  # of the two-sided t interval, and points: what lies closer than either is a tie
+FEWEST_PAIRS = 4  # with fewer the interval is so wide that a tie would only mean too few runs
 WINS, TIES, LOSES, UNDECIDED = "wins", "ties", "loses", "undecided"
 
 
@@ -23,6 +36,7 @@ class Comparison:
     error : standard error of the gain; None for a single run, which decides nothing
     freedom : degrees of freedom of the error; for n pairs n - 1
     n_rows : annotated rows a new label; None where all training rows are annotated
+    quick : of runs whose hyper-parameters were not chosen; such are shown and not counted
     """
 
     dataset: str
@@ -33,11 +47,12 @@ class Comparison:
     error: float | None
     freedom: float
     n_rows: int | None = None
+    quick: bool = False
 
     @property
     def verdict(self) -> str:
-        """Wins, ties or loses; undecided with one run. A gain below a tenth of a point is a tie however sure it is."""
-        if self.error is None:
+        """Wins, ties or loses; undecided with too few pairs. A gain below a tenth of a point is a tie however sure."""
+        if self.error is None or self.freedom < FEWEST_PAIRS - 1:
             return UNDECIDED
         if abs(self.gain) <= max(float(stdtrit(self.freedom, (1 + LEVEL) / 2)) * self.error, LEAST):
             return TIES

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from scipy.special import stdtrit
 
 from streamlabel.experiments.advice import advice, counts_by_rows
-from streamlabel.experiments.comparisons import LEAST, LEVEL, LOSES, TIES, UNDECIDED, WINS, Comparison
-from streamlabel.experiments.sets import TWIN, used_name
+from streamlabel.experiments.comparisons import FEWEST_PAIRS, LEAST, LEVEL, LOSES, TIES, UNDECIDED, WINS, Comparison
+from streamlabel.experiments.sets import NEWS_CORPUS, TWIN, used_name
 from streamlabel.experiments.standings import LEAD, Standing, standings
 from streamlabel.experiments.tables import markdown_table
 
@@ -20,40 +22,59 @@ _VERDICTS = [WINS, TIES, LOSES, UNDECIDED, "mean gain (points)"]
 
 def reading(found: Mapping[str, Sequence[Comparison]]) -> str:
     """The section as Markdown, without its heading."""
-    real = {name: [one for one in group if not _is_made_up(one)] for name, group in found.items()}
-    competitors = {name: [one for one in group if not _is_own_form(one)] for name, group in real.items()}
+    shown = {name: [one for one in group if not _is_made_up(one) and not one.quick] for name, group in found.items()}
+    competitors = _only(shown, lambda one: not _is_own_form(one))
     everything = [one for group in competitors.values() for one in group]
-    if not everything:
-        return "No experiment that compares the learner with others was run, so there is nothing to read."
-    parts = [
+    parts = _counted(competitors, everything) if everything else [_NOTHING if not any(found.values()) else _NOT_COUNTED]
+    beside = {
+        "Against its own other forms, which are not counted above:": _only(shown, _is_own_form),
+        _MADE_UP: _only(found, _is_made_up),
+        _QUICK: _only(found, lambda one: one.quick and not _is_made_up(one)),
+    }
+    for said, groups in beside.items():
+        if any(groups.values()):
+            parts += [said, _standings_table(groups)]
+    return "\n\n".join(parts)
+
+
+_NOTHING = "No experiment that compares the learner with others was run, so there is nothing to read."
+_NOT_COUNTED = (
+    "Nothing here can be counted, and no advice follows: all comparisons with competitors are of quick runs, whose "
+    "hyper-parameters were not chosen, or on sets that were made up. Run the experiments without `--quick`, on real "
+    "sets."
+)
+_MADE_UP = (
+    "On sets whose rows and labels were made up (the embedded news corpus, or a twin of a real set's shape), which "
+    "show that methods run and how they scale, not how good they are, and are not counted above:"
+)
+_QUICK = "Of quick runs, whose hyper-parameters were not chosen, which decide nothing and are not counted above:"
+
+
+def _counted(competitors: Mapping[str, Sequence[Comparison]], everything: Sequence[Comparison]) -> list[str]:
+    return [
         _preface(everything),
         "What to do, by how many rows are annotated for a new label. The same method of several libraries counts as "
-        f"one; the learner is ahead where its wins exceed its losses by more than {LEAD:.0%} of the comparisons, "
-        "behind where its losses exceed its wins by as much, else level:",
+        f"one; the learner is ahead where its wins exceed its losses by more than {LEAD:.0%} of the decided "
+        "comparisons, behind where its losses exceed its wins by as much, else level:",
         advice(everything),
         "The counts behind this:",
         markdown_table(["annotated rows", "against", *_VERDICTS, "ahead on", "behind on"], counts_by_rows(everything)),
         "By experiment, set and competitor:",
         _standings_table(competitors),
-        "By place, over sets and competitors:",
+        "By number of rows or labels, over sets and competitors:",
         markdown_table(["experiment", "where", *_VERDICTS], _by_place(competitors)),
         _losses(everything),
     ]
-    own = {name: [one for one in group if _is_own_form(one)] for name, group in real.items()}
-    if any(own.values()):
-        parts += ["Against its own other forms, which are not counted above:", _standings_table(own)]
-    made_up = {name: [one for one in group if _is_made_up(one)] for name, group in found.items()}
-    if any(made_up.values()):
-        parts += [
-            "On sets of a real one's shape whose rows and labels were made up, which say how methods scale, not how "
-            "good they are, and are not counted above:",
-            _standings_table(made_up),
-        ]
-    return "\n\n".join(parts)
+
+
+def _only(
+    found: Mapping[str, Sequence[Comparison]], wanted: Callable[[Comparison], bool]
+) -> dict[str, list[Comparison]]:
+    return {name: [one for one in group if wanted(one)] for name, group in found.items()}
 
 
 def _is_made_up(one: Comparison) -> bool:
-    return used_name(one.dataset) == TWIN
+    return used_name(one.dataset) in (TWIN, NEWS_CORPUS)
 
 
 def _is_own_form(one: Comparison) -> bool:
@@ -67,15 +88,25 @@ def _standings_table(found: Mapping[str, Iterable[Comparison]]) -> str:
 
 def _preface(comparisons: Sequence[Comparison]) -> str:
     found = Standing.of(comparisons)
-    undecided = f", and {found.undecided} with one run decide nothing" if found.undecided else ""
+    undecided = f"; {found.undecided} with fewer than {FEWEST_PAIRS} pairs are undecided" if found.undecided else ""
     return (
-        f"Of {len(comparisons)} comparisons (a set, a place, a measure, a competitor), the learner wins {found.wins}, "
-        f"ties {found.ties} and loses {found.loses}{undecided}. It wins or loses where the mean difference is more "
-        f"than {LEAST:g} points and zero lies outside its two-sided {LEVEL:.0%} interval by Student's t (2.8 standard "
-        "errors with 5 pairs); all else is a tie. Pairs are runs with the same seed, in timeline the same label. Of "
-        f"true ties up to one in {1 / (1 - LEVEL):.0f} is called won or lost by chance: read the counts, not single "
-        "places."
+        f"Of {len(comparisons)} comparisons (of one set, number of rows or labels, measure and competitor), the "
+        f"learner ('SLL' in table2 and figure1, 'with the past' in budget and timeline: the same learner) wins "
+        f"{found.wins}, ties {found.ties} and loses {found.loses}{undecided}. It wins or loses where the mean "
+        f"difference is more than {LEAST:g} points and zero lies outside its two-sided {LEVEL:.0%} interval by "
+        f"Student's t ({_quantile(5):.1f} standard errors with 5 pairs); all else is a tie. With fewer than "
+        f"{FEWEST_PAIRS} pairs nothing is decided, for the interval is too wide to tell a tie from too few runs "
+        f"({_quantile(2):.1f} standard errors with 2 pairs). Pairs are runs with the same seed, in timeline the same "
+        "label. They share one split into training and test rows and differ in the order of the labels and in what "
+        "was drawn, so they say nothing about other splits; and since the batches of one order are nested and the "
+        "measures are taken on the same scores, the comparisons are not independent of one another. Of true ties up "
+        f"to one in {1 / (1 - LEVEL):.0f} is called won or lost by chance: read the counts, as a summary, not single "
+        "comparisons."
     )
+
+
+def _quantile(n_pairs: int) -> float:
+    return float(stdtrit(n_pairs - 1, (1 + LEVEL) / 2))
 
 
 def _by_place(found: Mapping[str, Iterable[Comparison]]) -> list[list[str]]:
@@ -94,14 +125,15 @@ def _by_number(where: str) -> tuple[float, str]:
     return (float(number[0]) if number else 0.0), where
 
 
-def _losses(comparisons: Iterable[Comparison]) -> str:
+def _losses(comparisons: Sequence[Comparison]) -> str:
     """The deepest losses, one line a competitor."""
     by_competitor: dict[str, list[Comparison]] = {}
     for one in comparisons:
         if one.verdict == LOSES:
             by_competitor.setdefault(one.competitor, []).append(one)
     if not by_competitor:
-        return "No comparison is lost."
+        decided = any(one.verdict != UNDECIDED for one in comparisons)
+        return "No decided comparison is lost." if decided else "Nothing is decided: no comparison has enough pairs."
     lines = []
     for competitor, lost in by_competitor.items():
         deepest = sorted(lost, key=lambda one: one.gain)[:_SHOWN]
@@ -111,4 +143,5 @@ def _losses(comparisons: Iterable[Comparison]) -> str:
 
 
 def _place(one: Comparison) -> str:
-    return f"{one.dataset}, {one.where}: {one.measure} {one.gain:+.2f} ± {one.error or 0.0:.2f}"
+    error = "" if one.error is None or one.error < 0.005 else f" ± {one.error:.2f}"
+    return f"{one.dataset}, {one.where}: {one.measure} {one.gain:+.2f}{error}"

@@ -108,8 +108,8 @@ def _data(found: list[_Found], not_run: list[str]) -> dict[str, Any]:
 def _text(found: list[_Found], not_run: list[str]) -> str:
     parts = [
         "# Results",
-        "Made from the records of the experiments by `streamlabel reproduce report`; [](experiments.md) says how to "
-        f"run them. This page was made on {datetime.date.today().isoformat()}.",
+        "Made from the records of the experiments by `streamlabel reproduce report`; [Experiments](experiments.md) "
+        f"says how to run them. This page was made on {datetime.date.today().isoformat()}.",
         _overview(found, not_run),
     ]
     parts += [*_machines(found), "## Where the learner wins, ties and loses", reading(_comparisons(found))]
