@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from streamlabel.experiments.methods import BR, SLL
 from streamlabel.experiments.table2 import Table2Record
+from streamlabel.experiments.table2_gains import pictures
 from streamlabel.experiments.table2_page import page
 
 
@@ -18,7 +20,8 @@ def records(method: str, p1: Iterable[float], parameters: str = "{}", batch: int
 
 def cells(text: str, heading: str) -> dict[str, list[str]]:
     """The cells of the table under this heading, by the first of each line."""
-    lines = text[text.index(heading) :].split("\n\n")[1].splitlines()[2:]
+    parts = text[text.index(heading) :].split("\n\n")
+    lines = next(part for part in parts if part.startswith("|")).splitlines()[2:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return {row[0]: row[1:] for row in rows}
 
@@ -29,7 +32,7 @@ def test_a_cell_of_fewer_orders_than_the_others_says_so():
     assert "Not all orders are there yet of BR ridge, LEML: their cells say how many." in found
     table = cells(found, "### set: P@1")
     assert table == {SLL: ["42.0 ± 2.0"], BR: ["40.0 ± 1.4 (2 orders)"], "LEML": ["38.0 (1 order)"]}
-    assert cells(found, "### set: 10 new labels, everybody")[BR][0] == "40.0 ± 1.4 (2 orders)"
+    assert cells(found, "### set: 10 new labels, all methods")[BR][0] == "40.0 ± 1.4 (2 orders)"
     differences = cells(found, "### set: SLL minus the other")
     assert differences[BR][1] == "+1.00 ± 0.00 (2 orders)"
     assert differences["LEML"][1] == "+2.00 (1 order)"
@@ -38,7 +41,7 @@ def test_a_cell_of_fewer_orders_than_the_others_says_so():
 def test_all_hyper_parameters_of_a_method_are_shown():
     mixed = [*records(BR, (40.0,), '{"beta": 1}'), *records(BR, (40.0, 41.0), '{"beta": 3}')[1:]]
     found = page([*records(SLL, (40.0, 42.0)), *mixed])
-    everybody = cells(found.body, "### set: 10 new labels, everybody")
+    everybody = cells(found.body, "### set: 10 new labels, all methods")
     assert everybody[BR][-1] == '`{"beta": 1}`; `{"beta": 3}`'
     assert everybody[SLL][-1] == "`{}`"
     (row,) = (row for row in found.data["rows"] if row["method"] == BR)
@@ -62,7 +65,36 @@ def test_one_order_decides_nothing_and_the_sentence_says_so():
 
 
 def test_its_own_forms_are_counted_apart_from_competitors():
-    ours, theirs = records(SLL, (40.0, 42.0)), records("SLL logistic", (30.0, 32.0))
-    sentence = page([*ours, *theirs, *records("river", (41.0, 43.0))]).sentence
+    ours, theirs = records(SLL, (40.0, 42.0) * 2), records("SLL logistic", (30.0, 32.0) * 2)
+    sentence = page([*ours, *theirs, *records("river", (41.0, 43.0) * 2)]).sentence
     assert "its own other forms: 3 wins, 2 ties, 0 losses." in sentence
     assert "other loss functions and libraries: 0 wins, 2 ties, 3 losses, the lowest difference -1.0 points" in sentence
+
+
+def test_a_quick_form_says_so_and_is_not_to_be_counted():
+    quick = [replace(one, tuned=False) for one in (*records(SLL, (40.0,) * 5), *records(BR, (30.0,) * 5))]
+    found = page(quick)
+    assert found.sentence.startswith("A quick form (--quick: hyper-parameters were not chosen), whose figures decide")
+    assert all(one.quick for one in found.comparisons)
+    assert "Left out" not in found.body
+
+
+def test_quick_records_beside_full_ones_are_left_out_and_counted():
+    full = [*records(SLL, (40.0, 42.0)), *records(BR, (39.0, 41.0))]
+    found = page([*full, *(replace(one, tuned=False) for one in full[:3])])
+    assert found.body.startswith("Left out here: 3 quick records")
+    assert not any(one.quick for one in found.comparisons)
+    assert found.sentence == page(full).sentence
+
+
+def test_table_and_picture_speak_the_same_way_and_less_ranking_loss_is_a_gain():
+    theirs = [replace(one, ranking_loss=0.2) for one in records(BR, (39.0, 41.0))]
+    both = [*records(SLL, (40.0, 42.0)), *theirs]
+    found = page(both)
+    assert cells(found.body, "### set: SLL minus the other")[BR] == ["10 new labels"] + ["+1.00 ± 0.00"] * 3 + [
+        "+0.00 ± 0.00", "+10.00 ± 0.00",
+    ]  # fmt: skip
+    assert "the sign of the ranking loss, of which less is better, is turned" in found.body
+    (picture,) = pictures(both)
+    assert {series.y for panel in picture.panels for series in panel.series} == {(1.0,)}
+    assert "Above zero SLL is better" in picture.reading

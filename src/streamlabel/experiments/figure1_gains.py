@@ -26,7 +26,8 @@ def compare(records: Sequence[Figure1Record]) -> tuple[Comparison, ...]:
                 at, theirs = ({r.seed: getattr(r, field) for r in side} for side in (ours, own))
                 gain = _gain(at, theirs, METHODS[method].random)
                 where = f"{shares[0]}% of the labels at the start against all"
-                found.append(Comparison(dataset, where, title, method, *gain))
+                quick = not all(r.tuned for r in (*ours, *own))
+                found.append(Comparison(dataset, where, title, method, *gain, quick=quick))
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""``streamlabel reproduce figure1``: the curves, everybody at 100%, and the experiment itself."""
+"""``streamlabel reproduce figure1``: the curves, all methods at 100%, and the experiment itself."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from streamlabel.experiments.method_tables import (
     counted,
     left_out_note,
     parameters_of,
+    quick_form,
+    quick_left_out,
     spread_of,
     tuned_only,
     unfinished_note,
@@ -32,15 +34,17 @@ _LEVELS = (BR, "BR logistic", "LEML", "SLEEC")
 _HOW = (
     "A share of the labels is there at the start, the others arrive one by one, in a random order, each annotated on "
     "all training rows; a later one may lean on all before it. Measured at the end, on the test rows, over all labels, "
-    "in percent: means ± standard deviation over orders of the labels. 'SLL paper' starts as the paper does, past "
+    "in percent: means ± standard deviation over orders of the labels; a figure without one "
+    "was run once, as all are that draw nothing at random and have all labels at the start. SLL is the learner that "
+    "budget and timeline call 'with the past'; 'SLL paper' starts as the paper does, past "
     "labels by turns with their structure. Binary relevance does not depend on the share; LEML, SLEEC and the trees "
     "would be trained again for every label and end where they are at 100%."
 )
 
 
 def page(records: Sequence[Figure1Record]) -> Page:
+    parts = [*quick_left_out(records), _HOW]
     records = tuned_only(records)
-    parts = [_HOW]
     for dataset in _sets(records):
         here = [record for record in records if record.dataset == dataset]
         first = here[0]
@@ -53,8 +57,8 @@ def page(records: Sequence[Figure1Record]) -> Page:
         for method, own in by_method([r for r in here if r.method in CURVES], OWN):
             parts += [f"### {dataset}: {method} by the share of labels at the start", _curve_table(own, n_orders)]
         parts += [
-            f"### {dataset}: all labels at the start, everybody",
-            _everybody([record for record in here if record.share == 100], n_orders),
+            f"### {dataset}: all labels at the start, all methods",
+            _all_methods([record for record in here if record.share == 100], n_orders),
             left_out_note({record.method for record in here}),
         ]
     return Page(_sentence(records), "\n\n".join(parts), {"rows": _data(records)}, compare(records))
@@ -65,7 +69,7 @@ def _tuning(tuned: bool) -> str:
         return "Hyper-parameters: the first of each grid, not chosen (--quick)."
     return (
         "Hyper-parameters: the best P@1 (then P@3, P@5) on a fifth of the training rows, once a set; for the curves of "
-        "the second half of the labels after the first, for everybody else of all labels."
+        "the second half of the labels after the first, for all other methods of all labels."
     )
 
 
@@ -93,7 +97,7 @@ def _unfinished(records: Sequence[Figure1Record], n_orders: int) -> set[str]:
     return {method for (method, share), n in found.items() if n < _wanted(method, share, n_orders)}
 
 
-def _everybody(records: Sequence[Figure1Record], n_orders: int) -> str:
+def _all_methods(records: Sequence[Figure1Record], n_orders: int) -> str:
     if not records:
         return "Nothing to compare yet: no method was run with all labels at the start."
     body = [
@@ -137,7 +141,7 @@ def _sentence(records: Sequence[Figure1Record]) -> str:
             if SLL in whole and SLL not in best:
                 text += f" (SLL {whole[SLL]:.1f})"
         parts.append(f"{text} nothing to compare yet" if text.endswith(":") else text.rstrip(";"))
-    return ". ".join(parts) + "."
+    return quick_form(records) + ". ".join(parts) + "."
 
 
 def _data(records: Sequence[Figure1Record]) -> list[dict[str, Any]]:
@@ -161,7 +165,7 @@ def _data(records: Sequence[Figure1Record]) -> list[dict[str, Any]]:
 
 
 def pictures(records: Sequence[Figure1Record]) -> list[Picture]:
-    """For every set: four curves, and the bars of everybody at 100%."""
+    """For every set: four curves, and all methods at 100%."""
     records = tuned_only(records)
     found = []
     for dataset in _sets(records):

@@ -30,15 +30,15 @@ def _limits() -> str:
 _HOW = (
     "Seconds from the arrival of the new labels, annotated on all training rows, until they can be scored: CPU (wall), "
     "the least of the runs, on one thread. 'Before' is what can be done once, before they come: the past labels, and "
-    "the factor of the rows, which SLL, BR ridge and LEML keep. SLL and binary relevance learn the new labels alone; "
-    "LEML, SLEEC and the trees learn all labels again. Times of our "
-    "own SLL and BR include thresholds and probabilities for every label, which the others do not give. "
+    "the factor of the rows, which SLL, BR ridge and LEML keep. SLL (the learner that budget and timeline "
+    "call 'with the past') and binary relevance learn the new labels alone; LEML, SLEEC and the trees learn all labels "
+    "again. Times of our own SLL and BR include thresholds and probabilities for every label, which the others do not give. "
     "Hyper-parameters are those that a method starts with; nothing is chosen. Times are for comparing within one run: "
     "take them with --jobs 1 on a machine that does nothing else.\n\n"
     f"Large sets: from {LARGE:,} past labels on, SLL keeps a dictionary of {DICTIONARY:,}; with more than "
     f"{MOST_FACTORED:,} rows and features the ridge strength is 1, not chosen. Where dense classifiers of all labels "
     f"would take more than {MOST_BYTES / 2**30:.0f} GiB, the {MOST_FEATURES:,} most frequent features are kept, for "
-    "everybody. A method is left out where rows times the labels it has to learn, a row counting the more the more "
+    "all methods. A method is left out where rows times the labels it has to learn, a row counting the more the more "
     f"features it has, exceed what takes it about eight minutes, unless --methods names it: {_limits()}."
 )
 

@@ -21,6 +21,8 @@ __all__ = [
     "fewer_note",
     "left_out_note",
     "parameters_of",
+    "quick_form",
+    "quick_left_out",
     "spread_of",
     "tuned_only",
     "unfinished_note",
@@ -59,6 +61,21 @@ T = TypeVar("T", bound=_Tuned)
 def tuned_only(records: Sequence[T]) -> list[T]:
     """Records with chosen hyper-parameters where there are any: a folder may hold those of a quick run, too."""
     return [record for record in records if record.tuned] or list(records)
+
+
+def quick_form(records: Iterable[_Tuned]) -> str:
+    """A sentence before others where nothing was chosen; else empty."""
+    if all(record.tuned for record in records):
+        return ""
+    return "A quick form (--quick: hyper-parameters were not chosen), whose figures decide nothing. "
+
+
+def quick_left_out(records: Sequence[_Tuned]) -> list[str]:
+    """A paragraph, where `tuned_only` leaves records out."""
+    n_quick = sum(not record.tuned for record in records)
+    if n_quick in (0, len(records)):
+        return []
+    return [f"Left out here: {counted(n_quick, 'quick record')}, whose hyper-parameters were not chosen."]
 
 
 def by_method(records: Iterable[M], order: Sequence[str]) -> Iterator[tuple[str, list[M]]]:
@@ -137,5 +154,5 @@ def left_out_note(run: Collection[str]) -> str:
     if "omikuji" in run:
         parts.append("omikuji takes no seed: its figures differ a little from run to run.")
     if set(run) & set(PEERS):
-        parts.append("Peers are run on one thread.")
+        parts.append("Methods of other libraries are run on one thread.")
     return " ".join(parts)

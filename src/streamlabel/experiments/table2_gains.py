@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamlabel.experiments.comparisons import Comparison, paired
-from streamlabel.experiments.method_tables import by_method, tuned_only, verdicts
+from streamlabel.experiments.method_tables import by_method, quick_form, tuned_only, verdicts
 from streamlabel.experiments.methods import OWN, PEERS, SLL
 from streamlabel.experiments.pictures import Panel, Picture, Series, slug
 from streamlabel.experiments.table2 import Table2Record
@@ -22,7 +22,7 @@ _POINTS = (
 
 
 def compare(records: Sequence[Table2Record]) -> tuple[Comparison, ...]:
-    """SLL against every other method on the same orders and batches, in points."""
+    """SLL against every other method on the same orders and batches, in points; less ranking loss is a gain."""
     cells = {(r.dataset, r.method, r.batch, r.seed): r for r in records}
     found = []
     for dataset in dict.fromkeys(record.dataset for record in records):
@@ -38,12 +38,13 @@ def compare(records: Sequence[Table2Record]) -> tuple[Comparison, ...]:
                 ]
                 for field, title, scale in _POINTS if pairs else ():
                     gains = [scale * (getattr(ours, field) - getattr(other, field)) for ours, other in pairs]
-                    found.append(Comparison(dataset, f"{batch} new labels", title, method, *paired(gains)))
+                    where, quick = f"{batch} new labels", not all(r.tuned for _, r in pairs)
+                    found.append(Comparison(dataset, where, title, method, *paired(gains), quick=quick))
     return tuple(found)
 
 
 def pictures(records: Sequence[Table2Record]) -> list[Picture]:
-    """P@1/3/5 against the size of the batch, as differences to SLL: the lines themselves lie on one another."""
+    """P@1/3/5 against the size of the batch, as differences: the lines themselves lie on one another."""
     records = tuned_only(records)
     compared = compare(records)
     found = []
@@ -55,12 +56,12 @@ def pictures(records: Sequence[Table2Record]) -> list[Picture]:
             found.append(
                 Picture(
                     slug(dataset),
-                    f"{dataset}: the others against SLL on new labels",
+                    f"{dataset}: SLL against the others on new labels",
                     "new labels in the batch",
-                    "difference to SLL (points)",
+                    "SLL minus the other (points)",
                     panels,
-                    "Above zero the method is better than SLL on the same new labels, below zero worse: "
-                    f"{verdicts(here)} for SLL over all points shown.",
+                    f"{quick_form(records)}Above zero SLL is better than the method on the same new labels, below zero "
+                    f"worse: {verdicts(here)} for SLL over all points shown.",
                     spread=f"standard error over {n_orders} orders of the labels" if n_orders > 1 else "",
                 )
             )
@@ -73,5 +74,5 @@ def _lines(compared: Sequence[Comparison], measure: str) -> tuple[Series, ...]:
         own = [c for c in compared if c.competitor == method and c.measure == measure]
         x = tuple(float(c.where.split()[0]) for c in own)
         spread = tuple(c.error or 0.0 for c in own) if any(c.error for c in own) else ()
-        lines.append(Series(method, x, tuple(-c.gain for c in own), spread))
+        lines.append(Series(method, x, tuple(c.gain for c in own), spread))
     return tuple(lines)

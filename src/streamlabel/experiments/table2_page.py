@@ -19,6 +19,8 @@ from streamlabel.experiments.method_tables import (
     fewer_note,
     left_out_note,
     parameters_of,
+    quick_form,
+    quick_left_out,
     spread_of,
     tuned_only,
     unfinished_note,
@@ -42,8 +44,9 @@ _HOW = (
     "with the batch). Means ± standard deviation over orders of the labels: how much the choice of labels matters. How "
     "sure a difference is, is in the table of differences, which compares on the same labels. In parentheses what the "
     "paper printed: its label orders are not published and differ from ours, so compare differences between methods, "
-    "not figures. SLL, BR and the peers that learn labels one by one learn the batch alone; LEML, SLEEC and the trees "
-    "are trained again on past and new labels (in the paper on the new ones alone). 'SLL paper' is the paper's form: "
+    "not figures. SLL (the learner that budget and timeline call 'with the past'), BR and the libraries that learn "
+    "labels one by one learn the batch alone; LEML, SLEEC and the trees are trained again on past and new labels (in "
+    "the paper on the new ones alone). 'SLL paper' is the paper's form: "
     "past labels by turns with their structure, a batch coupled, no metric; 'signed' is that without an intercept, on "
     "-1/+1 answers."
 )
@@ -51,12 +54,12 @@ _NOTHING = "Nothing to compare yet: SLL and another method were not run on the s
 
 
 def page(records: Sequence[Table2Record]) -> Page:
+    parts = [*quick_left_out(records), _HOW]
     records = tuned_only(records)
     compared = compare(records)
-    parts = [_HOW]
     for dataset in dict.fromkeys(record.dataset for record in records):
         parts += _set_parts([record for record in records if record.dataset == dataset], compared)
-    return Page(_sentence(compared), "\n\n".join(parts), {"rows": _data(records)}, compared)
+    return Page(quick_form(records) + _sentence(compared), "\n\n".join(parts), {"rows": _data(records)}, compared)
 
 
 def _set_parts(records: Sequence[Table2Record], compared: Sequence[Comparison]) -> list[str]:
@@ -75,12 +78,13 @@ def _set_parts(records: Sequence[Table2Record], compared: Sequence[Comparison]) 
         parts += [f"### {dataset}: {title} of the new labels", _batch_table(records, field, None, n_seeds)]
     parts += [
         f"### {dataset}: SLL minus the other, points (± standard error over orders)",
+        "Above zero SLL is better, in every column: the sign of the ranking loss, of which less is better, is turned.",
         _gain_table([c for c in compared if c.dataset == dataset], n_seeds),
     ]
     largest = max(record.batch for record in records)
     parts += [
-        f"### {dataset}: {largest} new labels, everybody",
-        _everybody([record for record in records if record.batch == largest], n_seeds),
+        f"### {dataset}: {largest} new labels, all methods",
+        _all_methods([record for record in records if record.batch == largest], n_seeds),
         left_out_note({record.method for record in records}),
     ]
     return parts
@@ -131,7 +135,7 @@ def _signed(found: Comparison, n_orders: int) -> str:
     return f"{found.gain:+.2f}{error}{fewer_note(round(found.freedom) + 1, n_orders)}"
 
 
-def _everybody(records: Sequence[Table2Record], n_orders: int) -> str:
+def _all_methods(records: Sequence[Table2Record], n_orders: int) -> str:
     body = []
     for method, own in by_method(records, (*OWN, *PEERS)):
         precisions = [with_spread([getattr(record, field) for record in own], 1, n_orders) for field in _PRECISIONS]
