@@ -29,8 +29,9 @@ def record(method: str, seed: int, p1: float, *, dataset: str = "set", n_rows: i
     )  # fmt: skip
 
 
-def pair(gain: float, **other) -> list[BudgetRecord]:
-    return [record(OWN_RIDGE, 0, 50.0, **other), record(DEFAULT, 0, 50.0 + gain, **other)]
+def pair(gain: float, n_seeds: int = 1, **other) -> list[BudgetRecord]:
+    gains = {OWN_RIDGE: 0.0, DEFAULT: gain}
+    return [record(name, seed, 50.0 + more, **other) for seed in range(n_seeds) for name, more in gains.items()]
 
 
 def test_means_gain_and_its_standard_error():
@@ -67,16 +68,54 @@ def test_the_order_of_rows_does_not_depend_on_the_order_of_budgets():
 
 
 def test_the_bar_finds_what_fell_and_where():
-    records = [*pair(-0.29), *pair(-0.5, n_rows=100), *pair(-2.0, dataset="other"), record(PAPER, 0, 40.0)]
+    records = [*pair(-0.29, 4), *pair(-0.5, 4, n_rows=100), *pair(-2.0, 4, dataset="other"), record(PAPER, 0, 40.0)]
     rows = budget_rows(records)
     assert [(row.dataset, row.n_rows, name) for row, name in falls(rows)] == [("other", 50, "p1"), ("set", 100, "p1")]
     said = bar_sentence(rows)
     assert said.startswith("The bar is missed: 2 of 15 measures")
-    assert said.endswith("other, 50 rows, P@1 -2.00; set, 100 rows, P@1 -0.50.")
-    met = bar_sentence(budget_rows([*pair(-0.29), *pair(5.0, n_rows=100), record(PAPER, 0, 40.0)]))
+    assert said.endswith("other, 50 rows, P@1 -2.00 ± 0.00; set, 100 rows, P@1 -0.50 ± 0.00.")
+    met = bar_sentence(budget_rows([*pair(-0.29, 4), *pair(5.0, 4, n_rows=100), *pair(-9.0, 3, n_rows=200)]))
     assert met.startswith("The bar is met: none of 10 measures")
     assert "set, 50 rows, P@1 -0.29" in met
     assert "nothing to judge" in bar_sentence([])
+
+
+def test_too_few_seeds_do_not_pronounce_on_the_bar():
+    for gain in (3.0, -3.0):
+        found = page(pair(gain, 3))
+        assert found.body.endswith("The bar is not judged: that takes 4 seeds or more.")
+        assert found.data["bar"]["met"] is None
+        assert found.data["bar"]["falls"] == []
+    assert "no measure may fall more than 0.3 points under own ridge" in found.body
+
+
+def test_the_sentence_gives_every_set_its_gain_and_its_strongest_other_method():
+    def run(dataset: str, n_rows: int, **auc: float) -> list[BudgetRecord]:
+        names = {"past": DEFAULT, "own": OWN_RIDGE, "svc": "LinearSVC", "logistic": "LogisticRegression"}
+        return [record(names[key], 0, 0.0, dataset=dataset, n_rows=n_rows, auc=value) for key, value in auc.items()]
+
+    records = [
+        *run("a", 50, past=70.0, own=60.0, svc=62.0, logistic=61.0), *run("a", 400, past=80.0, own=78.0, svc=79.0),
+        *run("b", 50, past=70.0, own=71.0),
+    ]  # fmt: skip
+    said = page(records).sentence
+    assert "a +6.0 over learning alone (+2.0 to +10.0), +4.5 over LinearSVC, the strongest other" in said
+    assert "b -1.0 over learning alone" in said
+    assert "-1.0 to" not in said  # one number of rows has no range
+
+
+@pytest.mark.parametrize(("last", "falls_too"), [(69.0, True), (69.9, False)])
+def test_where_more_rows_do_harm_the_sentence_says_so(last, falls_too):
+    records = [
+        record(name, seed, 50.0, n_rows=n_rows, auc=auc + 0.02 * seed * (n_rows == 400))
+        for name in (OWN_RIDGE, DEFAULT) for seed in range(4) for n_rows, auc in ((50, 60.0), (100, 70.0), (400, last))
+    ]  # fmt: skip
+    said = "set: AUC of the learner falls from 70.0 with 100 rows to 69.0 with 400 (-0.97 ± 0.01)."
+    found = page(records)
+    assert (f"More rows are not always better: {said}" in found.sentence) == falls_too
+    assert (said in found.body.splitlines()) == falls_too
+    few = page([one for one in records if one.seed < 3])
+    assert "falls from" not in few.sentence + few.body
 
 
 def test_the_page_has_the_gain_all_methods_and_ends_with_the_bar():
@@ -99,12 +138,12 @@ def test_with_two_methods_the_gain_says_it_all():
 
 
 def test_the_learner_is_compared_with_its_competitors_and_not_with_its_variants():
-    records = [record(DEFAULT, seed, 50.0 + seed) for seed in range(3)]
-    records += [record("LinearSVC", seed, 40.0) for seed in range(2)] + [record(PAPER, 0, 1.0)]
+    records = [record(DEFAULT, seed, 50.0 + seed) for seed in range(5)]
+    records += [record("LinearSVC", seed, 40.0) for seed in range(4)] + [record(PAPER, 0, 1.0)]
     found = page(records).comparisons
     assert {one.competitor for one in found} == {"LinearSVC"}
     (p1,) = (one for one in found if one.measure == "P@1")
-    assert (p1.dataset, p1.where, p1.gain, p1.error) == ("set", "50 rows", 10.5, 0.5)
+    assert (p1.dataset, p1.where, p1.gain, p1.error) == ("set", "50 rows", 11.5, pytest.approx((5 / 3) ** 0.5 / 2))
     assert p1.verdict == "wins"
 
 
@@ -143,13 +182,13 @@ def test_the_prototype_stands_beside_the_sets_it_was_measured_on():
 
 
 def test_the_data_is_strict_json_without_times():
-    text = json.dumps(page([*pair(-1.0), *pair(1.0, n_rows=100)]).data, allow_nan=False)
+    text = json.dumps(page([*pair(-1.0, 4), *pair(1.0, 4, n_rows=100)]).data, allow_nan=False)
     data = json.loads(text)
     assert "seconds" not in text
     assert [one["n_rows"] for one in data["savings"] if one["measure"] == "auc"] == [50, 100]
     assert data["bar"]["met"] is False
     assert data["bar"]["falls"][0] | {"own_ridge": 0} == {
-        "dataset": "set", "n_rows": 50, "measure": "p1", "own_ridge": 0, "method": 49.0, "gain": -1.0, "error": None,
+        "dataset": "set", "n_rows": 50, "measure": "p1", "own_ridge": 0, "method": 49.0, "gain": -1.0, "error": 0.0,
     }  # fmt: skip
     assert [row["n_rows"] for row in data["rows"]] == [50, 100]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamlabel.experiments.budget import MEASURES, BudgetRecord
+from streamlabel.experiments.budget_gains import sentence
 from streamlabel.experiments.budget_methods import METHODS
-from streamlabel.experiments.budget_page import sentence
-from streamlabel.experiments.budget_rows import budget_rows
 from streamlabel.experiments.comparisons import mean_and_error
 from streamlabel.experiments.pictures import Panel, Picture, Series
 
@@ -32,7 +31,7 @@ def _picture(records: Sequence[BudgetRecord], measure: str) -> Picture:
         x_label="annotated rows",
         y_label=f"{MEASURES[measure]}, mean over new labels (%)",
         panels=tuple(panels),
-        reading=sentence(budget_rows(records)),
+        reading=sentence(records),
         spread=f"standard error over {n_seeds} seeds" if n_seeds > 1 else "",
         log_x=True,
     )

@@ -9,9 +9,9 @@ import numpy as np
 
 from streamlabel.experiments.budget import MEASURES, BudgetRecord
 from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE
-from streamlabel.experiments.comparisons import mean_and_error
+from streamlabel.experiments.comparisons import FEWEST_PAIRS, mean_and_error
 
-__all__ = ["BAR", "BudgetRow", "Gain", "bar_sentence", "budget_rows", "falls", "sets_of", "signed"]
+__all__ = ["BAR", "BudgetRow", "Gain", "bar_sentence", "budget_rows", "falls", "judged_rows", "sets_of", "signed"]
 
 BAR = 0.3  # points: no measure may fall further under own ridge
 
@@ -83,6 +83,11 @@ def _gain(own: Sequence[float], found: Sequence[float]) -> Gain:
     return Gain(float(np.mean(own)), float(np.mean(found)), *mean_and_error(np.subtract(found, own)))
 
 
+def judged_rows(rows: Iterable[BudgetRow]) -> list[BudgetRow]:
+    """Those of the default learner, with seeds enough to pronounce on the bar."""
+    return [row for row in rows if row.method == DEFAULT and row.n_seeds >= FEWEST_PAIRS]
+
+
 def falls(rows: Iterable[BudgetRow], bar: float = BAR) -> list[tuple[BudgetRow, str]]:
     """Where a measure of the default learner fell further under own ridge than the bar allows, deepest first."""
     found = [
@@ -93,10 +98,13 @@ def falls(rows: Iterable[BudgetRow], bar: float = BAR) -> list[tuple[BudgetRow, 
 
 def bar_sentence(rows: Sequence[BudgetRow], bar: float = BAR) -> str:
     """In words: whether any measure fell too far under own ridge, and where."""
-    judged = [(row, name) for row in rows if row.method == DEFAULT for name in row.measures]
-    if not judged:
+    if not any(row.method == DEFAULT for row in rows):
         return "The bar: nothing to judge, no run with the past has its own ridge beside it."
-    low = falls(rows, bar)
+    enough = judged_rows(rows)
+    if not enough:
+        return f"The bar is not judged: that takes {FEWEST_PAIRS} seeds or more."
+    judged = [(row, name) for row in enough for name in row.measures]
+    low = falls(enough, bar)
     where = "; ".join(_place(row, name) for row, name in low)
     if low:
         return f"The bar is missed: {len(low)} of {len(judged)} measures fell more than {bar:g} points: {where}."
