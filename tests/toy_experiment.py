@@ -13,7 +13,7 @@ from streamlabel.exceptions import DataError
 from streamlabel.experiments.experiment import Experiment, Page, Setting
 from streamlabel.experiments.pictures import Panel, Picture, Series
 from streamlabel.experiments.records import Key
-from streamlabel.experiments.runner import run_experiment, writing
+from streamlabel.experiments.runner import planned, run_experiment, writing
 
 
 @dataclass(frozen=True)
@@ -91,4 +91,4 @@ def run_slowly() -> None:
     """A run to be interrupted, as a program: the folder and the number of jobs are its arguments."""
     setting = Setting(("a",), (0, 1, 2, 3), options={"steps": 40, "fails": "slow"})
     with writing(TOY, Path(sys.argv[1])) as file:
-        run_experiment(TOY, setting, file, int(sys.argv[2]))
+        run_experiment(TOY, planned(TOY, setting), file, int(sys.argv[2]))

@@ -59,6 +59,10 @@ def records(out: Path) -> list[dict]:
     return [{key: value for key, value in json.loads(line).items() if key != "cpu_seconds"} for line in lines]
 
 
+def commands(path: Path) -> list[str]:
+    return [run["command"] for run in json.loads(path.read_text(encoding="utf-8"))["commands"]]
+
+
 def same(left: Path, right: Path) -> bool:
     return records(left) == records(right) and all(
         (left / name).read_bytes() == (right / name).read_bytes() for name in FILES
@@ -99,10 +103,16 @@ def test_an_interrupted_run_goes_on_to_the_same_tables(no_data, tmp_path, monkey
         patch.setattr(RecordFile, "append", stopped)
         result = run(tmp_path / "cut", *arguments)
     assert result.exit_code == 130
+    assert f"budget.jsonl keeps {n_finished} finished record" in result.stderr
+    assert "the same command goes on" in result.stderr
     assert "interrupted" in result.stderr
     assert not (tmp_path / "cut" / "budget.md").exists()
+    assert (tmp_path / "cut" / "budget.run.json").exists() == (n_finished > 0)
     kept = (tmp_path / "cut" / "budget.jsonl").read_bytes().rpartition(b"\n")[0]
-    assert run(tmp_path / "cut", *arguments).exit_code == 0
+    again = run(tmp_path / "cut", *arguments)
+    assert again.exit_code == 0
+    assert again.stderr.count("budget.jsonl: the last line was incomplete and is dropped\n") == 1
+    assert f"budget: 4 runs, {n_finished} done already\n" in again.stderr
     assert (tmp_path / "cut" / "budget.jsonl").read_bytes().startswith(kept)  # finished records were not run again
     assert same(tmp_path / "whole", tmp_path / "cut")
 
@@ -121,14 +131,14 @@ def test_a_full_disk_is_one_error_and_keeps_the_finished_records(no_data, tmp_pa
     resource = pytest.importorskip("resource")
     arguments = ("--quick", "--budgets", "20", "--seeds", "2")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (500, hard))  # bytes in one file: a record and a half
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))  # bytes in one file: some records and a half
     try:
         result = run(tmp_path / "full", *arguments)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1
+    assert result.stderr.count("error: ") == 1
+    assert result.stderr.count("\n") == 2  # the line of the start
     assert "budget.jsonl" in result.stderr
     assert run(tmp_path / "full", *arguments).exit_code == 0
     assert run(tmp_path / "whole", *arguments).exit_code == 0
@@ -170,6 +180,7 @@ def test_without_matplotlib_one_note_and_all_tables(no_data, draws, tmp_path, mo
     result = run(tmp_path, "--quick", "--budgets", "20", "--seeds", "1")
     assert result.exit_code == 0
     assert result.stderr == (
+        "budget: 2 runs, 0 done already\n"
         "no pictures: drawing pictures needs the package matplotlib: pip install 'streamlabel[plot]'\n"
     )
     assert {path.name for path in tmp_path.iterdir() if "budget" in path.name} == {
@@ -179,16 +190,16 @@ def test_without_matplotlib_one_note_and_all_tables(no_data, draws, tmp_path, mo
 
 def test_the_command_is_kept_less_what_does_not_matter(no_data, tmp_path):
     assert run(tmp_path, "--quick", "--json", "--budgets", "20, 40", "--seeds=1", jobs=1).exit_code == 0
-    origin = json.loads((tmp_path / "budget.run.json").read_text(encoding="utf-8"))
-    assert origin["commands"] == ["streamlabel reproduce budget --quick --budgets '20, 40' --seeds=1"]
+    assert commands(tmp_path / "budget.run.json") == [
+        "streamlabel reproduce budget --quick --budgets '20, 40' --seeds=1"
+    ]
 
 
 def test_a_folder_after_an_equals_sign_is_left_out_of_the_command(no_data, tmp_path):
     arguments = [f"--out={tmp_path}", "--jobs=1", "--quick", "--budgets=20", "--seeds", "1"]
     result = CliRunner().invoke(main, ["reproduce", "budget", *arguments])
     assert result.exit_code == 0, result.output
-    origin = json.loads((tmp_path / "budget.run.json").read_text(encoding="utf-8"))
-    assert origin["commands"] == ["streamlabel reproduce budget --quick --budgets=20 --seeds 1"]
+    assert commands(tmp_path / "budget.run.json") == ["streamlabel reproduce budget --quick --budgets=20 --seeds 1"]
 
 
 @pytest.mark.parametrize("empty", [["--out="], ["--out", ""]])
@@ -218,8 +229,7 @@ def test_where_times_are_results_nothing_runs_beside_them(tmp_path, monkeypatch,
     for jobs in ([], ["--jobs", "2"]):
         assert CliRunner().invoke(toy, ["--quick", "--out", str(tmp_path / str(len(jobs))), *jobs]).exit_code == 0
     assert used == [n_jobs, 2]
-    origin = json.loads((tmp_path / "2" / "toy.run.json").read_text(encoding="utf-8"))
-    assert origin["commands"] == [f"streamlabel reproduce toy --quick{command}"]
+    assert commands(tmp_path / "2" / "toy.run.json") == [f"streamlabel reproduce toy --quick{command}"]
     assert ("[default: 1," in CliRunner().invoke(toy, ["--help"]).output) == times
 
 
@@ -292,7 +302,7 @@ def test_the_report_is_made_of_what_was_run(no_data, tmp_path):
     (standing,) = json.loads(data.stdout)["standings"]
     assert standing["competitor"] == "own ridge"
     assert sum(standing[verdict] for verdict in ("wins", "ties", "loses", "undecided")) == 5
-    (tmp_path / "results" / "budget.run.json").write_text('{"versions": 3}')
+    (tmp_path / "results" / "budget.run.json").write_text('{"command": "a", "versions": 3}')
     result = CliRunner().invoke(main, ["reproduce", "report", *places, "--out", str(tmp_path / "c.md")])
     assert result.exit_code == 1
     assert result.stderr.count("\n") == 1
@@ -367,9 +377,12 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(data_root, tmp_path):
         said = child.communicate(timeout=60)[1]
     finally:
         child.kill()
-    assert (child.returncode, said.strip()) == (130, "interrupted")
     kept = path.read_bytes()
-    assert 0 < kept.count(b"\n") < 8
+    assert child.returncode == 130
+    assert said.endswith("interrupted\n")
+    n_kept = kept.count(b"\n")
+    assert f"keeps {n_kept} finished record" in said
+    assert 0 < n_kept < 8
     for folder in ("cut", "whole"):
         subprocess.run([*command, str(tmp_path / folder)], env=environ, check=True, stdout=subprocess.DEVNULL)
     assert path.read_bytes().startswith(kept)

@@ -14,7 +14,7 @@ from streamlabel.experiments.bounds import EXPERIMENT, BoundsTask, keys, run, ru
 from streamlabel.experiments.bounds_records import DISTANCE, KEY, RISK
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.random_problems import KINDS, RANDOM, random_problem, random_rows
-from streamlabel.experiments.runner import record_file, run_experiment, write_results
+from streamlabel.experiments.runner import planned, record_file, run_experiment, write_results
 from streamlabel.results import Dataset
 
 SMALL = BoundsTask(RISK, "a", 0, sizes=(60, 10**9), n_batches=2)
@@ -142,7 +142,7 @@ def test_page_and_pictures_say_in_how_many_checks_it_held(sets, tmp_path):
     for task in (SMALL, BoundsTask(DISTANCE, "a", 0, betas=(1.0,), n_batches=2)):
         for record in run_on(task, *sets):
             file.append(record)
-    run_experiment(EXPERIMENT, Setting((), (0,), True), file)
+    run_experiment(EXPERIMENT, planned(EXPERIMENT, Setting((), (0,), True)), file)
     outcome = write_results(EXPERIMENT, file, tmp_path, "test")
     first, second = outcome.data["theorem_1"], outcome.data["theorem_2"]
     assert first["held"] == first["checked"] == 3 + 6 + 3 + 6

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
 
 from streamlabel.exceptions import DataError
-from streamlabel.experiments.provenance import Origin, provenance, read_origin
+from streamlabel.experiments import provenance
+from streamlabel.experiments.provenance import CommandRun, Origin, read_origin, with_command, write_origin
 
 
-def test_every_command_that_wrote_records_is_kept_once_in_order(tmp_path):
+def test_every_command_is_kept_once_in_order_with_its_machine(tmp_path, monkeypatch):
     path = tmp_path / "toy.run.json"
-    asked = [("a", 2), ("b", 5), ("a", 6), ("found all there", 6)]
-    for command, n_records in asked:
-        found = provenance(command, n_records, read_origin(path))
-        path.write_text(json.dumps(dataclasses.asdict(found)), encoding="utf-8")
+    for command, where in [("a", "here"), ("b", "here"), ("a", "here"), ("a", "there")]:
+        monkeypatch.setattr(provenance, "machine", lambda where=where: where)
+        found = with_command(read_origin(path), command)
+        write_origin(found, path)
         assert read_origin(path) == found
     assert found.commands == ("a", "b")
-    assert found.n_records == 6
+    kept = json.loads(path.read_text(encoding="utf-8"))["commands"]
+    assert [(run["command"], run["machine"]) for run in kept] == [("a", "here"), ("b", "here"), ("a", "there")]
+    assert all(set(run) == {"command", "date", "versions", "machine"} for run in kept)
+    assert [place.partition(";")[0] for place in found.places] == ["here", "there"]
 
 
-def test_the_earlier_form_with_one_command_is_read(tmp_path):
+def test_days_are_the_first_and_the_last():
+    assert Origin().date == ""
+    assert Origin((CommandRun("a"), CommandRun("b", "2026-01-31"))).date == "2026-01-31"
+    days = ("2026-02-01", "2025-12-31", "2026-01-31")
+    assert Origin(tuple(CommandRun("a", day) for day in days)).date == "2025-12-31 to 2026-02-01"
+
+
+def test_the_earlier_forms_are_read(tmp_path):
     path = tmp_path / "toy.run.json"
     path.write_text('{"command": "streamlabel reproduce toy", "date": "2026-01-31", "n_records": 3}')
-    assert read_origin(path) == Origin(("streamlabel reproduce toy",), "2026-01-31", 3)
+    assert read_origin(path) == Origin((CommandRun("streamlabel reproduce toy", "2026-01-31"),), 3)
+    path.write_text('{"commands": ["a", "b"], "date": "2026-01-31", "versions": {"numpy": "2"}, "machine": "here"}')
+    found = read_origin(path)
+    assert found.runs == (CommandRun("a"), CommandRun("b", "2026-01-31", {"numpy": "2"}, "here"))
+    assert (found.commands, found.date, found.places) == (("a", "b"), "2026-01-31", ("here; numpy 2",))
     assert read_origin(tmp_path / "other.run.json") == Origin()
 
 
@@ -34,14 +48,15 @@ def test_the_earlier_form_with_one_command_is_read(tmp_path):
     [
         ("{", "not JSON"),
         ("[]", "not a JSON object"),
-        ('{"versions": 3}', "versions must be"),
-        ('{"versions": {"numpy": 2}}', "versions must be"),
+        ('{"command": "a", "versions": 3}', "versions must be"),
+        ('{"commands": [{"command": "a", "versions": {"numpy": 2}}]}', "versions must be"),
+        ('{"commands": [{"date": "2026-01-31"}]}', "commands must be"),
         ('{"commands": "a"}', "commands must be"),
         ('{"command": 3}', "commands must be"),
         ('{"commands": [3]}', "commands must be"),
         ('{"n_records": "3"}', "n_records must be"),
-        ('{"machine": null}', "machine must be"),
-        ('{"date": 2026}', "date and machine must be"),
+        ('{"command": "a", "machine": null}', "machine must be"),
+        ('{"commands": [{"command": "a", "date": 2026}]}', "date and machine must be"),
     ],
 )
 def test_a_wrong_form_is_one_error_that_names_the_file(tmp_path, text, says):

@@ -12,7 +12,7 @@ from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
 from streamlabel.experiments.results_page import write_results_page
-from streamlabel.experiments.runner import record_file, run_experiment, write_results
+from streamlabel.experiments.runner import planned, record_file, run_experiment, write_results
 from toy_experiment import TOY
 
 TOYS = {"toy": Registered("toy_experiment:TOY", "Counts."), "other": Registered("nowhere:NOTHING", "Not run.")}
@@ -21,7 +21,7 @@ TOYS = {"toy": Registered("toy_experiment:TOY", "Counts."), "other": Registered(
 @pytest.fixture
 def folder(tmp_path) -> Path:
     file = record_file(TOY, tmp_path / "results")
-    run_experiment(TOY, Setting(("a",), (0, 1)), file)
+    run_experiment(TOY, planned(TOY, Setting(("a",), (0, 1))), file)
     write_results(TOY, file, tmp_path / "results", "streamlabel reproduce toy --seeds 2")
     return tmp_path
 
@@ -39,10 +39,11 @@ def test_it_has_the_table_the_sentence_the_command_the_machine_and_what_is_missi
     origin = json.loads((folder / "results" / "toy.run.json").read_text(encoding="utf-8"))
     for part in ("There are 6 records.", "a 1 2 0.300", "`streamlabel reproduce toy --seeds 2`", "- other: not run."):
         assert part in text
-    assert origin["machine"] in text
-    for name, version in origin["versions"].items():
+    (run,) = origin["commands"]
+    assert run["machine"] in text
+    for name, version in run["versions"].items():
         assert f"{name} {version}" in text
-    assert origin["date"] in text
+    assert run["date"] in text
     assert found.not_run == ("other",)
     assert json.loads(json.dumps(found.data))["experiments"]["toy"]["n_records"] == 6
 
@@ -90,9 +91,21 @@ def test_an_origin_that_cannot_be_read_is_named(folder):
 
 def test_all_commands_that_wrote_records_are_shown(folder):
     file = record_file(TOY, folder / "results")
-    run_experiment(TOY, Setting(("b",), (0,)), file)
+    run_experiment(TOY, planned(TOY, Setting(("b",), (0,))), file)
     write_results(TOY, file, folder / "results", "streamlabel reproduce toy --dataset b")
     assert "`streamlabel reproduce toy --seeds 2`\\\n`streamlabel reproduce toy --dataset b`\n" in make(folder).text
+
+
+def test_every_machine_and_day_on_which_records_were_made_is_named(folder):
+    path = folder / "results" / "toy.run.json"
+    runs = [
+        {"command": "a", "date": "2026-02-01", "versions": {"numpy": "2.0"}, "machine": "a large one"},
+        {"command": "b", "date": "2026-01-31", "versions": {"numpy": "1.9"}, "machine": "a small one"},
+    ]
+    path.write_text(json.dumps({"commands": runs, "n_records": 6}))
+    text = make(folder).text
+    assert "- toy (2026-01-31 to 2026-02-01, 6 records)" in text
+    assert "toy: a large one; numpy 2.0.\n\ntoy: a small one; numpy 1.9.\n" in text
 
 
 def test_the_folder_is_only_read_also_while_a_run_writes_there(folder):

@@ -16,8 +16,9 @@ import pytest
 import toy_experiment
 from streamlabel.exceptions import ConflictError, DataError, StreamlabelError
 from streamlabel.experiments.experiment import Setting
+from streamlabel.experiments.provenance import read_origin
 from streamlabel.experiments.records import RecordFile, timeless
-from streamlabel.experiments.runner import record_file, run_experiment, write_results, writing
+from streamlabel.experiments.runner import planned, record_file, run_experiment, write_results, writing
 from toy_experiment import TOY, ToyRecord
 
 WHOLE = [("a", seed, step) for seed in range(4) for step in range(3)]
@@ -29,7 +30,7 @@ def setting(**options) -> Setting:
 
 def run(folder: Path, n_jobs: int = 1, **options) -> RecordFile[ToyRecord]:
     file = record_file(TOY, folder)
-    run_experiment(TOY, setting(**options), file, n_jobs)
+    run_experiment(TOY, planned(TOY, setting(**options)), file, n_jobs)
     return file
 
 
@@ -59,7 +60,7 @@ def test_only_what_is_missing_is_run(whole, tmp_path, n_kept):
         file.append(record)
     before = file.path.read_bytes()
     told: list[tuple[int, int]] = []
-    run_experiment(TOY, setting(), file, 1, lambda done, total: told.append((done, total)))
+    run_experiment(TOY, planned(TOY, setting()), file, 1, lambda done, total: told.append((done, total)))
     assert told == [(done, 12 - n_kept) for done in range(13 - n_kept)]
     assert file.path.read_bytes().startswith(before)
     assert without_times(file) == without_times(whole)
@@ -176,9 +177,33 @@ def test_results_are_page_data_pictures_and_where_they_come_from(whole, tmp_path
     assert outcome.text.split("\n\n")[:4] == beginning
     assert json.loads((tmp_path / "toy.json").read_text(encoding="utf-8")) == outcome.data
     origin = json.loads((tmp_path / "toy.run.json").read_text(encoding="utf-8"))
-    assert origin["commands"] == ["streamlabel reproduce toy"]
+    (run,) = origin["commands"]
+    assert run["command"] == "streamlabel reproduce toy"
     assert origin["n_records"] == 12
-    assert {"streamlabel", "python", "numpy", "scipy", "scikit-learn"} == set(origin["versions"])
+    assert {"streamlabel", "python", "numpy", "scipy", "scikit-learn"} == set(run["versions"])
+
+
+def test_a_command_is_kept_with_its_first_record_and_one_that_wrote_none_is_not(tmp_path):
+    seen = []
+    path = tmp_path / "toy.run.json"
+    file = record_file(TOY, tmp_path)
+
+    def look(done, total):
+        seen.append(path.exists())
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(TOY, planned(TOY, setting()), file, 1, look, "first")
+    assert seen == [False, True, True]
+    file = record_file(TOY, tmp_path)
+    run_experiment(TOY, planned(TOY, setting()), file, 1, command="second")
+    write_results(TOY, file, tmp_path, "second")
+    file = record_file(TOY, tmp_path)
+    run_experiment(TOY, planned(TOY, setting()), file, 1, command="third")
+    write_results(TOY, file, tmp_path, "third")
+    assert read_origin(path).commands == ("first", "second")
+    assert read_origin(path).n_records == 12
 
 
 def test_without_matplotlib_the_tables_are_written_and_one_note_says_how_to_get_it(whole, tmp_path, monkeypatch):

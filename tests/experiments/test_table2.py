@@ -17,7 +17,7 @@ from streamlabel.experiments import table2
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.methods import BR, METHODS, PEERS, SLL
 from streamlabel.experiments.records import timeless
-from streamlabel.experiments.runner import record_file, run_experiment, write_results
+from streamlabel.experiments.runner import planned, record_file, run_experiment, write_results
 from streamlabel.experiments.table2 import Table2Record, batches_of
 from streamlabel.experiments.table2_gains import compare, pictures
 from streamlabel.experiments.table2_page import EXPERIMENT, page
@@ -182,7 +182,7 @@ def test_a_set_that_cannot_be_judged_is_refused(monkeypatch):
 
 def test_everything_is_written(tmp_path, records):
     file = record_file(EXPERIMENT, tmp_path)
-    run_experiment(EXPERIMENT, setting(methods=(SLL, BR)), file)
+    run_experiment(EXPERIMENT, planned(EXPERIMENT, setting(methods=(SLL, BR))), file)
     outcome = write_results(EXPERIMENT, file, tmp_path, "streamlabel reproduce table2")
     assert (tmp_path / "table2.md").read_text().startswith("# New labels in batches")
     assert "Not run here" in outcome.text

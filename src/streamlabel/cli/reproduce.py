@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ import click
 from joblib import cpu_count
 
 from streamlabel.cli._group import LazyCommand, StreamlabelGroup
-from streamlabel.cli._output import json_option, note, plural, progress_bar, write
+from streamlabel.cli._output import json_option, note, plural, remark, write
+from streamlabel.cli._run_progress import run_progress
 from streamlabel.experiments.experiment import Experiment, Option, Setting
+from streamlabel.experiments.records import RecordFile
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
-from streamlabel.experiments.runner import run_experiment, write_results, writing
+from streamlabel.experiments.runner import planned, run_experiment, write_results, writing
 from streamlabel.experiments.sets import quick_sets, resolve_sets
 
 __all__ = ["reproduce"]
@@ -119,11 +122,15 @@ def _callback(experiment: Experiment[Any, Any]) -> Callable[..., None]:
         setting = Setting(sets, tuple(range(n_seeds)), quick, given)
         n_jobs = jobs or (1 if experiment.measures_times else cpu_count())
         command = _as_given(click.get_current_context(), experiment.measures_times)
-        with writing(experiment, out) as file:
+        plan = planned(experiment, setting)
+        with writing(experiment, out) as file, _saying_what_is_kept(file):
             if n_before := len(file.records):
                 note(f"{n_before} records are already in {file.path}; they are not computed again")
-            with progress_bar(f"{experiment.name}, runs") as progress:
-                run_experiment(experiment, setting, file, n_jobs, progress)
+            if file.was_cut:
+                remark(f"{file.path}: the last line was incomplete and is dropped")
+            keys = [key for one in plan for key in one.keys]
+            with run_progress(experiment.name, len(keys), sum(key in file for key in keys)) as progress:
+                run_experiment(experiment, plan, file, n_jobs, progress, command)
             outcome = write_results(experiment, file, out, command)
         note(f"written: {', '.join(str(path) for path in outcome.files)}")
         write(outcome.data, as_json=as_json, text=outcome.text.rstrip)
@@ -131,6 +138,17 @@ def _callback(experiment: Experiment[Any, Any]) -> Callable[..., None]:
             click.echo(outcome.no_pictures, err=True)
 
     return call
+
+
+@contextmanager
+def _saying_what_is_kept(file: RecordFile[Any]) -> Iterator[None]:
+    """After an interrupt, how much of the work is there."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = plural(len(file.records), "finished record")
+        remark(f"{file.path} keeps {kept}; the same command goes on after that")
+        raise
 
 
 class _Command(click.Command):

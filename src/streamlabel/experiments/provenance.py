@@ -1,7 +1,8 @@
-"""Where figures come from: the commands, the day, the versions, the machine."""
+"""Where figures come from: the commands, each with its day, the versions and the machine."""
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import importlib.metadata
 import json
@@ -9,39 +10,80 @@ import os
 import platform
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from streamlabel._version import __version__
 from streamlabel.exceptions import DataError
+from streamlabel.experiments.records import write_whole
 
-__all__ = ["Origin", "machine", "provenance", "read_origin", "versions"]
+__all__ = ["CommandRun", "Origin", "machine", "read_origin", "versions", "with_command", "write_origin"]
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn")
 _MEND = "mend or remove the file: the records do not depend on it"
 
 
 @dataclass(frozen=True)
-class Origin:
-    """What stands beside the records of an experiment, as JSON; empty where nobody kept it.
+class CommandRun:
+    """A command that wrote records, and when and where that was; empty where nobody kept it."""
 
-    commands : all that wrote records there, in order; the rest is of the last one
-    """
-
-    commands: tuple[str, ...] = ()
+    command: str
     date: str = ""
-    n_records: int = 0
     versions: dict[str, str] = field(default_factory=dict)
     machine: str = ""
 
+    @property
+    def place(self) -> str:
+        """Machine and versions in words."""
+        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        return "; ".join(part for part in (self.machine, versions) if part)
 
-def provenance(command: str, n_records: int, before: Origin) -> Origin:
-    """The origin after this command, which is kept unless it found all records there, written by others."""
-    wrote = not before.commands or n_records != before.n_records
-    commands = dict.fromkeys((*before.commands, command)) if wrote else before.commands
-    return Origin(tuple(commands), datetime.date.today().isoformat(), n_records, versions(), machine())
+
+@dataclass(frozen=True)
+class Origin:
+    """What stands beside the records of an experiment, as JSON; empty where nobody kept it.
+
+    runs : all that wrote records there, in order; a command that went on another day, or elsewhere, is there again
+    n_records : how many there were when the tables were last made
+    """
+
+    runs: tuple[CommandRun, ...] = ()
+    n_records: int = 0
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Each once."""
+        return tuple(dict.fromkeys(run.command for run in self.runs))
+
+    @property
+    def date(self) -> str:
+        """The day, or the first and the last; "" where it is not known."""
+        days = sorted(run.date for run in self.runs if run.date)
+        return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else ""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Every machine with its versions, in words; none where they were not kept."""
+        return tuple(dict.fromkeys(run.place for run in self.runs if run.place))
+
+    def as_data(self) -> dict[str, Any]:
+        return {"commands": [dataclasses.asdict(run) for run in self.runs], "n_records": self.n_records}
+
+
+def with_command(origin: Origin, command: str) -> Origin:
+    """The origin with this command, run here and today."""
+    run = CommandRun(command, datetime.date.today().isoformat(), versions(), machine())
+    return origin if run in origin.runs else dataclasses.replace(origin, runs=(*origin.runs, run))
+
+
+def write_origin(origin: Origin, path: Path) -> None:
+    write_whole(path, json.dumps(origin.as_data(), indent=2) + "\n")
 
 
 def read_origin(path: Path) -> Origin:
-    """What was kept; a file that is not there is empty. Files of earlier versions name one ``command``.
+    """What was kept; a file that is not there is empty.
+
+    Files of earlier versions have one ``command``, or ``commands`` as strings, and day, versions and machine of the
+    last one alone.
 
     Raises
     ------
@@ -56,15 +98,27 @@ def read_origin(path: Path) -> Origin:
     if not isinstance(found, dict):
         raise DataError(f"not a JSON object; {_MEND}", source=path)
     commands = found.get("commands", [found["command"]] if "command" in found else [])
-    kept, date = found.get("versions", {}), found.get("date", "")
-    n_records, where = found.get("n_records", 0), found.get("machine", "")
-    if not (isinstance(commands, list) and all(isinstance(one, str) for one in commands)):
-        raise DataError(f"commands must be a list of strings; {_MEND}", source=path)
+    if not isinstance(commands, list):
+        raise DataError(f"commands must be a list; {_MEND}", source=path)
+    n_records = found.get("n_records", 0)
+    if type(n_records) is not int:
+        raise DataError(f"n_records must be a whole number; {_MEND}", source=path)
+    last = {name: found[name] for name in ("date", "versions", "machine") if name in found}
+    runs = [{"command": one} if isinstance(one, str) else one for one in commands]
+    if last and runs and isinstance(commands[-1], str):
+        runs[-1] = runs[-1] | last
+    return Origin(tuple(_run(one, path) for one in runs), n_records)
+
+
+def _run(found: Any, path: Path) -> CommandRun:
+    if not (isinstance(found, dict) and isinstance(found.get("command"), str)):
+        raise DataError(f"commands must be strings, or objects with a command; {_MEND}", source=path)
+    kept, date, where = found.get("versions", {}), found.get("date", ""), found.get("machine", "")
     if not (isinstance(kept, dict) and all(isinstance(one, str) for one in kept.values())):
         raise DataError(f"versions must be strings by name; {_MEND}", source=path)
-    if type(n_records) is not int or not isinstance(date, str) or not isinstance(where, str):
-        raise DataError(f"n_records must be a whole number, date and machine must be strings; {_MEND}", source=path)
-    return Origin(tuple(commands), date, n_records, kept, where)
+    if not isinstance(date, str) or not isinstance(where, str):
+        raise DataError(f"date and machine must be strings; {_MEND}", source=path)
+    return CommandRun(found["command"], date, kept, where)
 
 
 def versions() -> dict[str, str]:

@@ -32,11 +32,13 @@ class RecordFile(Generic[R]):
 
     What was recorded before is read when the file is opened. A last line without its end (the run was stopped while it
     was being written) is dropped, and ``was_cut`` says so. Two lines with the same values in the ``key`` fields are one
-    record, kept once; where they contradict each other, by more than their times, the file is refused.
+    record, kept once; where they contradict each other, by more than their times, the file is refused. ``n_added``
+    counts what was added since.
     """
 
     def __init__(self, path: Path, kind: type[R], key: Sequence[str]) -> None:
         self.path = path
+        self.n_added = 0
         self._kind, self._key = kind, tuple(key)
         with opening(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,6 +71,7 @@ class RecordFile(Generic[R]):
         with saving(self.path), open(self.path, "ab") as file:
             file.write(line.encode())
         self._records[self.key(record)] = record
+        self.n_added += 1
 
 
 def read_records(path: Path, kind: type[R], key: Sequence[str]) -> list[R]:

@@ -93,8 +93,7 @@ def _comparisons(found: list[_Found]) -> dict[str, tuple[Comparison, ...]]:
 def _data(found: list[_Found], not_run: list[str]) -> dict[str, Any]:
     return {
         "experiments": {
-            one.experiment.name: dataclasses.asdict(one.origin)
-            | {"sentence": one.page.sentence, "n_records": one.n_records}
+            one.experiment.name: one.origin.as_data() | {"sentence": one.page.sentence, "n_records": one.n_records}
             for one in found
         },
         "not_run": not_run,
@@ -139,7 +138,6 @@ def _machines(found: list[_Found]) -> list[str]:
     """One line for every machine and set of versions, with the experiments that ran there."""
     groups: dict[str, list[str]] = {}
     for one in found:
-        versions = ", ".join(f"{name} {version}" for name, version in one.origin.versions.items())
-        where = "; ".join(part for part in (one.origin.machine, versions) if part)
-        groups.setdefault(where or "machine and versions were not kept", []).append(one.experiment.name)
+        for where in one.origin.places or ("machine and versions were not kept",):
+            groups.setdefault(where, []).append(one.experiment.name)
     return [f"{', '.join(names)}: {where}." for where, names in groups.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +13,12 @@ from typing import Any
 from streamlabel.exceptions import MissingExtraError
 from streamlabel.experiments.experiment import Experiment, Page, Setting
 from streamlabel.experiments.pictures import draw
-from streamlabel.experiments.provenance import provenance, read_origin
-from streamlabel.experiments.records import Key, RecordFile, saving, write_whole
+from streamlabel.experiments.provenance import read_origin, with_command, write_origin
+from streamlabel.experiments.records import Key, RecordFile, opening, write_whole
 from streamlabel.experiments.workers import results_of
 from streamlabel.store.lock import FileLock
 
-__all__ = ["Outcome", "page_text", "record_file", "run_experiment", "write_results", "writing"]
+__all__ = ["Outcome", "Planned", "page_text", "planned", "record_file", "run_experiment", "write_results", "writing"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,19 @@ class Outcome:
     data: dict[str, Any]
     files: tuple[Path, ...]
     no_pictures: str = ""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A task with the keys of its records."""
+
+    task: Any
+    keys: tuple[Key, ...]
+
+
+def planned(experiment: Experiment[Any, Any], setting: Setting) -> tuple[Planned, ...]:
+    """All tasks that were asked for: what is wrong with the setting is found here, before anything is written."""
+    return tuple(Planned(task, tuple(experiment.keys(task))) for task in experiment.tasks(setting))
 
 
 def record_file(experiment: Experiment[Any, Any], out: Path) -> RecordFile[Any]:
@@ -43,12 +56,16 @@ def writing(experiment: Experiment[Any, Any], out: Path) -> Iterator[RecordFile[
     Raises
     ------
     ConflictError : another process has them
+    StreamlabelError : nothing can be written there
+    DataError : what is there are no such records, or no such origin
     """
-    with saving(out):
-        out.mkdir(parents=True, exist_ok=True)
     path, guarded = out / f".{experiment.name}.lock", out / f"{experiment.name}.jsonl"
+    with opening(out):
+        out.mkdir(parents=True, exist_ok=True)
+        path.touch()
     lock = FileLock(path, guarded, f"reproduce {experiment.name}", "choose another folder with --out")
     try:
+        read_origin(_origin_path(experiment, out))
         yield record_file(experiment, out)
     finally:
         lock.release()
@@ -56,23 +73,29 @@ def writing(experiment: Experiment[Any, Any], out: Path) -> Iterator[RecordFile[
 
 def run_experiment(
     experiment: Experiment[Any, Any],
-    setting: Setting,
+    plan: Iterable[Planned],
     file: RecordFile[Any],
     n_jobs: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    command: str = "",
 ) -> None:
-    """Run what is not in the file yet; only this process writes there. An interrupt keeps what is finished."""
+    """Run what is not in the file yet; only this process writes there. An interrupt keeps what is finished.
+
+    command : goes to ``NAME.run.json`` with the first record, so that an interrupted one is there
+    """
     work = []
     total = 0
-    for task in experiment.tasks(setting):
-        keys = experiment.keys(task)
-        done = frozenset(key for key in keys if key in file)
-        if len(done) < len(keys):
-            work.append((task, done))
-            total += len(keys) - len(done)
+    for one in plan:
+        done = frozenset(key for key in one.keys if key in file)
+        if len(done) < len(one.keys):
+            work.append((one.task, done))
+            total += len(one.keys) - len(done)
     progress(0, total)
     for n_done, record in enumerate(results_of(_Rest(experiment.run), work, n_jobs), start=1):
         file.append(record)
+        if command and n_done == 1:
+            path = _origin_path(experiment, file.path.parent)
+            write_origin(with_command(read_origin(path), command), path)
         progress(n_done, total)
 
 
@@ -89,11 +112,13 @@ class _Rest:
 def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: Path, command: str) -> Outcome:
     """Page (``NAME.md``), data (``NAME.json``), pictures (``NAME-*.png``, ``.svg``), and where they come from.
 
-    All are of all records in the file. Date, machine and versions go to ``NAME.run.json`` alone, so that everything
-    else is equal for equal records.
+    All are of all records in the file. Commands, days, machines and versions go to ``NAME.run.json`` alone, so that
+    everything else is equal for equal records.
     """
     records = file.sorted_records
-    origin = provenance(command, len(records), read_origin(out / f"{experiment.name}.run.json"))
+    origin = read_origin(_origin_path(experiment, out))
+    if file.n_added or not origin.runs:
+        origin = with_command(origin, command)
     page = experiment.page(records)
     pictures = experiment.pictures(records)
     files: list[Path] = []
@@ -110,11 +135,16 @@ def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: 
     written = {
         f"{experiment.name}.md": text,
         f"{experiment.name}.json": json.dumps(data, indent=2, allow_nan=False) + "\n",
-        f"{experiment.name}.run.json": json.dumps(dataclasses.asdict(origin), indent=2) + "\n",
     }
     for name, content in written.items():
         write_whole(out / name, content)
-    return Outcome(text, data, (*(out / name for name in written), *files), missing)
+    path = _origin_path(experiment, out)
+    write_origin(dataclasses.replace(origin, n_records=len(records)), path)
+    return Outcome(text, data, (*(out / name for name in written), path, *files), missing)
+
+
+def _origin_path(experiment: Experiment[Any, Any], out: Path) -> Path:
+    return out / f"{experiment.name}.run.json"
 
 
 def page_text(experiment: Experiment[Any, Any], page: Page, pictures: Mapping[str, str]) -> str:
