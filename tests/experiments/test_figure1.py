@@ -93,13 +93,18 @@ def test_the_page_has_curves_and_everybody(records):
 
 
 def test_pictures_have_levels_for_those_who_do_not_depend_on_the_start(records):
-    curves, bars = pictures(records)
+    curves, dots = pictures(records)
     assert [panel.title for panel in curves.panels] == ["P@1", "P@3", "P@5", "average AUC"]
     assert [series.label for series in curves.panels[0].series] == list(SOME)
     assert all(series.y[0] == series.y[1] for series in curves.panels[0].series[2:])
-    assert bars.kind == "bars"
-    assert [series.label for series in bars.panels[0].series] == ["P@1", "P@3", "P@5", "average AUC"]
-    assert bars.panels[0].series[0].x == SOME
+    assert dots.kind == "dots"
+    assert [panel.title for panel in dots.panels] == ["P@1", "P@3", "P@5", "average AUC"]
+    (best,) = dots.panels[0].series
+    assert set(best.x) == set(SOME)
+    assert list(best.y) == sorted(best.y, reverse=True)
+    (auc,) = dots.panels[3].series
+    at = {r.method: r.auc for r in records if (r.share, r.seed) == (100, 0) and r.method in (SLL, BR)}
+    assert {name: value for name, value in zip(auc.x, auc.y, strict=True) if name in at} == pytest.approx(at)
 
 
 def test_pictures_of_a_set_and_of_its_stand_in_do_not_overwrite_each_other(records):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from streamlabel.exceptions import MissingExtraError
+from streamlabel.experiments.picture_styles import LineStyle, line_styles
 from streamlabel.experiments.records import saving
 
 if TYPE_CHECKING:
@@ -16,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Panel", "Picture", "Series", "draw", "slug"]
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")  # Okabe and Ito
-_MARKS = "osD^vP*X"
-_DASHES = ("-", "--", ":")  # for more series than colours
 _STYLE: dict[str, Any] = {
     "svg.hashsalt": "streamlabel",
     "svg.fonttype": "none",
@@ -30,14 +29,15 @@ _STYLE: dict[str, Any] = {
 }
 _PER_PANEL, _HEIGHT, _DPI = 3.6, 3.9, 130  # inches, inches, dots an inch
 _NO_TRACES: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
-_MOST_TICKS = 12  # a log axis with no more places than this has a tick at each
+_PER_DOT = 0.22  # inches
+_MOST_TICKS = 12  # an axis with no more places than this has a tick at each
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line, or one colour of bars.
+    """One line, one colour of bars, or one panel of dots.
 
-    x : numbers; for bars the names of the groups
+    x : numbers; for bars the names of the groups, for dots those of the methods, from the top
     spread : half the height of the band or error bar about every y; empty for none
     """
 
@@ -49,7 +49,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes; panels stand side by side. Series with one label have one colour in all panels."""
+    """One pair of axes; panels stand side by side. Series with one label look the same in all panels."""
 
     title: str
     series: tuple[Series, ...]
@@ -63,6 +63,8 @@ class Picture:
     x_label, y_label : with units
     spread : what the spread is, in words, for the caption: "standard error over 5 seeds"
     reading : the sentence below it
+    kind : dots stand on horizontal axes that begin near the smallest value; panels have the same methods
+    zero : a line at zero, for differences
     """
 
     name: str
@@ -72,9 +74,10 @@ class Picture:
     panels: tuple[Panel, ...]
     reading: str
     spread: str = ""
-    kind: Literal["lines", "bars"] = "lines"
+    kind: Literal["lines", "bars", "dots"] = "lines"
     log_x: bool = False
     log_y: bool = False
+    zero: bool = False
 
 
 def slug(name: str) -> str:
@@ -99,20 +102,21 @@ def draw(picture: Picture, out: Path, stem: str, forms: tuple[str, ...] = ("png"
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "drawing pictures") from None
     paths = [out / f"{stem}-{picture.name}.{form}" for form in forms]
-    labels = list(dict.fromkeys(series.label for panel in picture.panels for series in panel.series))
+    styles = line_styles(_labels(picture))
     style: Any = {**matplotlib.rcParamsDefault, **_STYLE}
     with matplotlib.rc_context(style):
         width = max(6.5, 1.5 + _PER_PANEL * len(picture.panels))
-        figure = Figure(figsize=(width, _HEIGHT), dpi=_DPI, layout="constrained")
-        all_axes = figure.subplots(1, len(picture.panels), squeeze=False)[0]
+        figure = Figure(figsize=(width, _height(picture)), dpi=_DPI, layout="constrained")
+        all_axes = figure.subplots(1, len(picture.panels), squeeze=False, sharey=picture.kind == "dots")[0]
         for axes, panel in zip(all_axes, picture.panels, strict=True):
-            _fill(axes, picture, panel, labels)
-        all_axes[0].set_ylabel(picture.y_label)
+            _fill(axes, picture, panel, styles)
         figure.suptitle(picture.title, fontsize=11.0)
-        if len(labels) > 1:
+        if picture.kind != "dots":
+            all_axes[0].set_ylabel(picture.y_label)
             found = [axes.get_legend_handles_labels() for axes in all_axes]
             handles = {label: handle for pair in found for handle, label in zip(*pair, strict=True)}
-            figure.legend([handles[label] for label in labels], labels, loc="outside right center", frameon=False)
+            named = [handles[label] for label in styles]
+            figure.legend(named, list(styles), loc="outside right center", frameon=False, handlelength=3.0)
         caption = picture.reading + (f" Spread: {picture.spread}." if picture.spread else "")
         figure.supxlabel("\n".join(textwrap.wrap(caption, int(17 * width))), fontsize=8.0, color="#444444")
         for path, form in zip(paths, forms, strict=True):
@@ -122,42 +126,70 @@ def draw(picture: Picture, out: Path, stem: str, forms: tuple[str, ...] = ("png"
     return paths
 
 
-def _fill(axes: Axes, picture: Picture, panel: Panel, labels: list[str]) -> None:
+def _labels(picture: Picture) -> list[str]:
+    """In the order of the legend; beside a single panel of lines as these end, from the top."""
+    labels = list(dict.fromkeys(series.label for panel in picture.panels for series in panel.series))
+    if picture.kind == "lines" and len(picture.panels) == 1:
+        ends = {series.label: series.y[-1] for series in picture.panels[0].series if series.y}
+        labels.sort(key=lambda label: -ends.get(label, float("-inf")))
+    return labels
+
+
+def _height(picture: Picture) -> float:
+    n_dots = max((len(series.x) for panel in picture.panels for series in panel.series), default=0)
+    return max(_HEIGHT, 1.6 + _PER_DOT * n_dots) if picture.kind == "dots" else _HEIGHT
+
+
+def _fill(axes: Axes, picture: Picture, panel: Panel, styles: Mapping[str, LineStyle]) -> None:
+    axes.set_title(panel.title, fontsize=9.0)
+    if picture.kind == "dots":
+        axes.set_xlabel(picture.y_label)
+        _dots(axes, panel)
+        return
+    axes.set_xlabel(picture.x_label)
     if picture.kind == "bars":
-        _bars(axes, panel, labels)
+        _bars(axes, panel, styles)
     else:
-        _lines(axes, panel, labels)
-    if picture.log_x:
-        axes.set_xscale("log")
+        _lines(axes, panel, styles)
         at = sorted({x for series in panel.series for x in series.x if isinstance(x, int | float)})
+        if picture.log_x:
+            axes.set_xscale("log")
         if len(at) <= _MOST_TICKS:
-            axes.set_xticks(at, [f"{x:g}" for x in at], rotation=45)
+            axes.set_xticks(at, [f"{x:g}" for x in at], rotation=45 if picture.log_x else 0)
             axes.set_xticks([], minor=True)
     if picture.log_y:
         axes.set_yscale("log")
-    axes.set_title(panel.title, fontsize=9.0)
-    axes.set_xlabel(picture.x_label)
+    if picture.zero:
+        axes.axhline(0.0, color="#000000", lw=1.2, zorder=1.5)
 
 
-def _lines(axes: Axes, panel: Panel, labels: list[str]) -> None:
+def _lines(axes: Axes, panel: Panel, styles: Mapping[str, LineStyle]) -> None:
     for series in panel.series:
-        place = labels.index(series.label)
-        colour = _COLOURS[place % len(_COLOURS)]
-        mark, dash = _MARKS[place % len(_MARKS)], _DASHES[place // len(_COLOURS) % len(_DASHES)]
-        axes.plot(series.x, series.y, color=colour, marker=mark, ls=dash, ms=4, lw=1.4, label=series.label)
+        style = styles[series.label]
+        looks: dict[str, Any] = {"color": style.colour, "marker": style.mark, "ls": style.dash, "zorder": style.above}
+        axes.plot(series.x, series.y, lw=style.width, ms=3 + style.width, label=series.label, **looks)
         if series.spread:
             low = [y - half for y, half in zip(series.y, series.spread, strict=True)]
             high = [y + half for y, half in zip(series.y, series.spread, strict=True)]
-            axes.fill_between(series.x, low, high, color=colour, alpha=0.15, lw=0)
+            axes.fill_between(series.x, low, high, color=style.colour, alpha=0.15, lw=0)
 
 
-def _bars(axes: Axes, panel: Panel, labels: list[str]) -> None:
-    groups = list(dict.fromkeys(name for series in panel.series for name in series.x))
+def _bars(axes: Axes, panel: Panel, styles: Mapping[str, LineStyle]) -> None:
+    labels, groups = list(styles), list(dict.fromkeys(name for series in panel.series for name in series.x))
     width = 0.8 / max(1, len(labels))
     for series in panel.series:
-        place = labels.index(series.label)
-        at = [groups.index(name) + (place - (len(labels) - 1) / 2) * width for name in series.x]
-        colour = _COLOURS[place % len(_COLOURS)]
+        at = [groups.index(name) + (labels.index(series.label) - (len(labels) - 1) / 2) * width for name in series.x]
+        colour = styles[series.label].colour
         axes.bar(at, series.y, width, yerr=series.spread or None, color=colour, label=series.label, capsize=2)
     many: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if len(groups) > 6 else {}
     axes.set_xticks(range(len(groups)), [str(name) for name in groups], **many)
+
+
+def _dots(axes: Axes, panel: Panel) -> None:
+    (series,) = panel.series
+    names = [str(name) for name in series.x]
+    for place, style in enumerate(line_styles(names).values()):
+        half = series.spread[place] if series.spread else 0.0
+        looks: dict[str, Any] = {"fmt": style.mark, "color": style.colour, "ms": 4 + style.width}
+        axes.errorbar(series.y[place], -place, xerr=half or None, capsize=2, **looks)
+    axes.set_yticks([-place for place in range(len(names))], names)

@@ -63,6 +63,7 @@ def pictures(records: Sequence[Table2Record]) -> list[Picture]:
                     f"{quick_form(records)}Above zero SLL is better than the method on the same new labels, below zero "
                     f"worse: {verdicts(here)} for SLL over all points shown.",
                     spread=f"standard error over {n_orders} orders of the labels" if n_orders > 1 else "",
+                    zero=True,
                 )
             )
     return found

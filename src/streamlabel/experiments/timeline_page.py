@@ -33,6 +33,7 @@ def page(records: Sequence[BirthRecord]) -> Page:
 
 
 _NOTE = (
+    "*With the past* is the learner that the experiments of the paper call SLL, *own ridge* the same without the past. "
     "A label arrives at its first row, is annotated on all rows of its first years, and is judged on rows that follow: "
     "all of them, or those of some years since its birth. Means over the labels that have a yes at that age, in "
     "percent (older ages have fewer labels: compare columns, not lines), and the gain of the first column over the "
@@ -51,7 +52,11 @@ def _runs(records: Sequence[BirthRecord]) -> list[Run]:
 
 def _title(run: Run) -> str:
     dataset, start, years = run
-    return f"{dataset}, labels born from {start} on, annotated for {years} year{'s' * (years > 1)}"
+    return f"{dataset}, labels born from {start} on, annotated for {_years(years)}"
+
+
+def _years(years: int) -> str:
+    return f"{years} year{'s' * (years > 1)}"
 
 
 def _age(age: int, years: int) -> str:
@@ -104,7 +109,7 @@ def _facts(records: Sequence[BirthRecord]) -> str:
     prints = sorted({record.old_scores for record in found})
     n_same = sum(record.unchanged for record in found)
     n_seeds = len({record.seed for record in found})
-    expected = "one print" if n_seeds == 1 else f"one print a seed, {n_seeds} seeds"
+    expected = "one is to be expected" if n_seeds == 1 else f"one a seed is to be expected, of {n_seeds} seeds"
     return (
         f"{found[0].n_known} labels at the start, {len({r.label for r in found})} arrived; median "
         f"{np.median([r.n_rows for r in found]):.0f} annotated rows, {np.median([r.n_yes for r in found]):.0f} of them "
@@ -212,7 +217,7 @@ def _panels(records: Sequence[BirthRecord], measure: str) -> tuple[Panel, ...]:
         here = [record for record in records if _run(record) == run]
         if ages := [age for age in _ages(here) if age != EVER]:
             series = tuple(_series(here, measure, method, ages) for method in METHODS)
-            panels.append(Panel(f"born from {run[1]} on, annotated {run[2]} y", series))
+            panels.append(Panel(f"{run[0]}: born from {run[1]} on, annotated {_years(run[2])}", series))
     return tuple(panels)
 
 
