@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from streamlabel.cli import main, reproduce
+from streamlabel.cli import _run_progress, main, reproduce
+from streamlabel.exceptions import StreamlabelError
 from streamlabel.experiments import results_page, runner, sets
 from streamlabel.experiments.budget import BudgetRecord
 from streamlabel.experiments.records import RecordFile
@@ -272,12 +273,59 @@ def test_mistakes_end_with_one_message_and_write_nothing(no_data, tmp_path, argu
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_cannot_be_made_is_one_error(no_data, tmp_path):
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["timeline", "--quick", "--start", "3000"], 1, "the rows are of 20"),
+        (["timeline", "--quick", "--start", "1900"], 1, "choose a later --start"),
+        (["table3", "--quick", "--label", "nosuch"], 3, "no label of news corpus is called 'nosuch'"),
+        (["table2", "--quick", "--methods", "SSL"], 2, "did you mean 'SLL'? There are SLL,"),
+        (["budget", "--quick", "--methods", "own rigde"], 2, "did you mean 'own ridge'? There are with the past,"),
+    ],
+)
+def test_a_grid_that_cannot_be_run_is_refused_before_anything_is_made(no_data, tmp_path, arguments, code, says):
+    result = CliRunner().invoke(main, ["reproduce", *arguments, "--out", str(tmp_path / "out")])
+    assert result.exit_code == code, result.output
+    assert says in " ".join(result.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_methods_of_budget_are_in_its_help():
+    text = " ".join(CliRunner().invoke(main, ["reproduce", "budget", "--help"]).output.split())
+    assert "own ridge, paper (anchor only), RidgeCV, logistic with the past, own logistic, LogisticReg" in text
+
+
+@pytest.mark.parametrize(("name", "says"), [("timeline", "on the embedded"), ("table3", "on bibtex (or the embedded")])
+def test_the_quick_set_is_named_once(name, says):
+    text = " ".join(CliRunner().invoke(main, ["reproduce", name, "--help"], terminal_width=200).output.split())
+    assert f"A small grid {says} texts" in text
+    assert "news corpus" not in text
+
+
+def test_a_folder_that_cannot_be_made_is_one_error(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    result = run(tmp_path / "file" / "out", "--quick")
-    assert result.exit_code == 1
-    assert result.stderr.startswith("error: ")
-    assert "file" in result.stderr
+    toy = reproduce._command(TOY)
+    with pytest.raises(StreamlabelError, match=r"^cannot write to .*file/out: Not a directory; choose .* --out$"):
+        toy.main(["--out", str(tmp_path / "file" / "out")], standalone_mode=False)
+
+
+@pytest.mark.skipif(not Path("/proc/sys").is_dir(), reason="a folder in which nobody may write")
+def test_a_folder_in_which_nothing_can_be_made_is_one_error():
+    with pytest.raises(StreamlabelError, match=r"^cannot write to /proc/sys: .*; choose another folder with --out$"):
+        reproduce._command(TOY).main(["--out", "/proc/sys"], standalone_mode=False)
+
+
+def test_without_a_terminal_there_is_a_line_at_the_start_and_one_a_minute(monkeypatch, capsys):
+    clock = iter([0.0, 0.0, 30.0, 61.0, 90.0, 180.0, 600.0])
+    monkeypatch.setattr(_run_progress.time, "monotonic", lambda: next(clock))
+    with _run_progress.run_progress("toy", 1205, 1200) as progress:
+        for done in range(6):
+            progress(done, 5)
+    assert capsys.readouterr().err.splitlines() == [
+        "toy: 1,205 runs, 1,200 done already",
+        "toy: 2 of 5 runs done, about 2 minutes left",
+        "toy: 4 of 5 runs done, about 1 minute left",
+    ]
 
 
 def test_records_of_something_else_are_not_overwritten(no_data, tmp_path):

@@ -147,7 +147,7 @@ def test_formats_that_cannot_be_told(tmp_path: Path, content: bytes) -> None:
 
 def test_what_is_not_there(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.jsonl", tmp_path / "absent", "a\0b"):
-        with pytest.raises(NotFoundError, match="no such file"):
+        with pytest.raises(NotFoundError, match=r"no such file$"):
             load_dataset(path)
     with pytest.raises(DataError, match=f"use one of {', '.join(FORMATS)}"):
         load_dataset(tmp_path, format="excel")
@@ -180,3 +180,10 @@ def test_a_table_without_a_header_has_no_rows(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").write_text("")
     with pytest.raises(DataError, match="holds no rows"):
         load_dataset(tmp_path / "empty.csv")
+
+
+@pytest.mark.parametrize("name", ["bibtex", "Bibtex", "eurlex-4k"])
+def test_the_name_of_a_catalogue_set_is_told_from_a_file(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NotFoundError, match=rf"no such file; load_catalogue_set\('{name}'\) reads"):
+        load_dataset(name)

@@ -143,8 +143,13 @@ def test_longer_annotation_and_later_starts(data):
     assert {b.label for b in births(data, 2021, 1)} < {b.label for b in births(data, 2020, 1)}
     one, two = ({b.label: b.stop - b.start for b in births(data, 2020, years)} for years in (1, 2))
     assert all(two[label] > one[label] for label in one.keys() & two.keys())
-    with pytest.raises(DataError, match="choose a later start"):
+    first, last = min(str(day) for day in data.dates)[:4], max(str(day) for day in data.dates)[:4]
+    with pytest.raises(DataError, match=f"before 1900; the rows are of {first} to {last}: choose a later --start"):
         list(run_on(replace(TASK, start=1900), data))
+    with pytest.raises(DataError, match="choose a later --start"):
+        keys(replace(TASK, start=1900), data)
+    with pytest.raises(DataError, match=f"born in 3000 .*; the rows are of {first} to {last}: choose an earlier"):
+        keys(replace(TASK, start=3000), data)
 
 
 def test_rows_need_dates():

@@ -6,12 +6,12 @@ import getpass
 import os
 import unicodedata
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from streamlabel._names import did_you_mean
 from streamlabel.cli._output import plural, remark
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
 from streamlabel.store.model_store import ModelStore
@@ -87,13 +87,6 @@ def known_label(names: Iterable[str], name: str, path: Path) -> str:
         return wanted
     hint = did_you_mean(wanted, known) or f"'streamlabel labels {path}' lists all"
     raise NotFoundError(f"{path}: no label is called {name!r}; {hint}")
-
-
-def did_you_mean(wanted: str, known: Iterable[str]) -> str:
-    """A question with the names that are close; "" where there are none."""
-    by_case = {label.casefold(): label for label in known}
-    close = [by_case[match] for match in get_close_matches(wanted.strip().casefold(), by_case, n=3, cutoff=0.6)]
-    return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def new_label_name(given: str, known: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ from streamlabel.experiments.experiment import Experiment, Option, Setting
 from streamlabel.experiments.records import RecordFile
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
 from streamlabel.experiments.runner import planned, run_experiment, write_results, writing
-from streamlabel.experiments.sets import quick_sets, resolve_sets
+from streamlabel.experiments.sets import NEWS_CORPUS, quick_sets, resolve_sets
 
 __all__ = ["reproduce"]
 
@@ -68,8 +68,7 @@ def _command(experiment: Experiment[Any, Any]) -> click.Command:
         click.Option(
             ["--quick"],
             is_flag=True,
-            help=f"A small grid on {', '.join(experiment.quick_datasets)} (or the embedded texts), "
-            f"{plural(experiment.quick_seeds, 'seed')}.",
+            help=f"A small grid on {_quick_words(experiment)}, {plural(experiment.quick_seeds, 'seed')}.",
         ),
         click.Option(
             ["--jobs"],
@@ -87,6 +86,11 @@ def _command(experiment: Experiment[Any, Any]) -> click.Command:
     ]
     command = _Command(name, callback=_callback(experiment), params=parameters, help=experiment.explanation)
     return json_option(command)
+
+
+def _quick_words(experiment: Experiment[Any, Any]) -> str:
+    named = [name for name in experiment.quick_datasets if name != NEWS_CORPUS]
+    return f"{', '.join(named)} (or the embedded texts)" if named else "the embedded texts"
 
 
 def _own_option(option: Option) -> click.Option:

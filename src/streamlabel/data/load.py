@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from streamlabel.data.arff import read_arff
+from streamlabel.data.catalogue_entries import ENTRIES
 from streamlabel.data.csv_table import read_csv
 from streamlabel.data.jsonl import read_jsonl
 from streamlabel.data.npz import read_npz
@@ -103,11 +104,16 @@ def format_of(path: Source) -> str:
         raise DataError("give the format, 'jsonl' or 'csv', when reading a stream", source=source_name(path))
     place = Path(path)
     if "\0" in str(place) or not place.exists():
-        raise NotFoundError(f"{str(place)!r}: there is no such file")
+        raise NotFoundError(f"{str(place)!r}: there is no such file{_catalogue_hint(str(place))}")
     if place.is_dir():
         return "npz"
     suffixes = [suffix.lower() for suffix in place.suffixes if suffix not in (".gz", ".bz2")]
     return _FORMAT_OF_SUFFIX.get(suffixes[-1] if suffixes else "") or _format_of_beginning(place)
+
+
+def _catalogue_hint(name: str) -> str:
+    known = {alias.lower() for entry in ENTRIES for alias in entry.names}
+    return f"; load_catalogue_set({name!r}) reads the data set of this name" if name.lower() in known else ""
 
 
 def _is_stream(path: Source) -> bool:

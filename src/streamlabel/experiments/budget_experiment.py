@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlabel.experiments import budget, budget_page, budget_pictures
-from streamlabel.experiments.budget_methods import DEFAULT, OWN_RIDGE, parse_methods
+from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE, PAPER, parse_methods
 from streamlabel.experiments.experiment import Experiment, Option
 
 __all__ = ["EXPERIMENT"]
@@ -45,7 +45,8 @@ EXPERIMENT = Experiment(
         ),
         Option(
             "methods",
-            f"Names, or 'all'. [default: all but the paper's form; with --quick {DEFAULT}, {OWN_RIDGE}]",
+            f"Only these, and own ridge: {', '.join(METHODS)}; or 'all'. "
+            f"[default: all but {PAPER}; with --quick {DEFAULT}, {OWN_RIDGE}]",
             metavar="NAME,NAME,...",
             parse=parse_methods,
         ),

@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.svm import LinearSVC
 
+from streamlabel._names import did_you_mean
 from streamlabel.metrics.auc import label_average_precision
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, FloatArray, IntArray
@@ -189,5 +190,7 @@ def parse_methods(text: str) -> tuple[str, ...]:
     names = [word.strip() for word in text.split(",")]
     for name in names:
         if name not in METHODS:
-            raise ValueError(f"no method is called {name!r}; there are {', '.join(METHODS)}, and 'all'")
+            hint = did_you_mean(name, METHODS)
+            there = f"{hint} There are" if hint else "there are"
+            raise ValueError(f"no method is called {name!r}; {there} {', '.join(METHODS)}, and 'all'")
     return tuple(dict.fromkeys((OWN_RIDGE, *names)))

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from streamlabel._names import did_you_mean
 from streamlabel.exceptions import MissingExtraError
 from streamlabel.experiments.learners import Adding, Apart, Learner, Refitting, Retraining
 from streamlabel.experiments.peers import NapkinXC, Omikuji, OneVsRest, River, missing
@@ -213,5 +214,7 @@ def parse_methods(text: str) -> tuple[str, ...]:
     wanted = [word.strip().lower() for word in text.split(",") if word.strip()]
     unknown = [word for word in wanted if word not in by_lower]
     if unknown or not wanted:
-        raise ValueError(f"no method is called {', '.join(unknown) or text!r}; there are {', '.join(METHODS)}")
+        hint = " ".join(filter(None, (did_you_mean(word, METHODS) for word in unknown)))
+        there = f"{hint} There are" if hint else "there are"
+        raise ValueError(f"no method is called {', '.join(unknown) or text!r}; {there} {', '.join(METHODS)}")
     return tuple(dict.fromkeys(by_lower[word] for word in wanted))

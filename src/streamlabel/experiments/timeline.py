@@ -51,8 +51,27 @@ def tasks(setting: Setting) -> list[TimelineTask]:
 
 
 def keys(task: TimelineTask, data: DatedRows | None = None) -> list[Key]:
+    """What cannot be run with this start is refused here, before anything is."""
     data = load_by_date(task.dataset) if data is None else data
-    return [key for birth in births(data, task.start, task.years) for key in _keys_of(task, data, birth)]
+    _check_past(task, data)
+    arriving = births(data, task.start, task.years)
+    if not arriving:
+        first, last = data.years
+        raise DataError(
+            f"no label that is born in {task.start} or later has rows enough to be learned and judged; the rows are of "
+            f"{first} to {last}: choose an earlier --start",
+            source=task.dataset,
+        )
+    return [key for birth in arriving for key in _keys_of(task, data, birth)]
+
+
+def _check_past(task: TimelineTask, data: DatedRows) -> None:
+    if not data.past(task.start).size:
+        first, last = data.years
+        raise DataError(
+            f"no label has three rows before {task.start}; the rows are of {first} to {last}: choose a later --start",
+            source=task.dataset,
+        )
 
 
 def _keys_of(task: TimelineTask, data: DatedRows, birth: Birth) -> list[Key]:
@@ -91,9 +110,8 @@ class _Stream:
 
     def __init__(self, task: TimelineTask, data: DatedRows, dictionary: str) -> None:
         self._task, self._data = task, data
+        _check_past(task, data)
         n_rows, past = data.before(task.start), data.past(task.start)
-        if not past.size:
-            raise DataError(f"no label of {task.dataset} has three rows before {task.start}; choose a later start")
         names = [data.label_names[label] for label in past]
         model = StreamingLabelClassifier(dictionary=dictionary, random_state=task.seed)
         self._helped = model.fit(data.X[:n_rows], data.Y[:n_rows][:, past], names)

@@ -35,6 +35,12 @@ class DatedRows:
     dates: NDArray[np.datetime64]
     label_names: tuple[str, ...]
 
+    @property
+    def years(self) -> tuple[int, int]:
+        """Of the first row and of the last."""
+        first, last = (int(str(day)[:4]) for day in (self.dates[0], self.dates[-1]))
+        return first, last
+
     def before(self, year: int) -> int:
         """How many rows are older than this year."""
         return int(np.searchsorted(self.dates, np.datetime64(f"{year:04d}-01-01", "D")))
