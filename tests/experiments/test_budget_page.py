@@ -101,6 +101,8 @@ def test_the_sentence_gives_every_set_its_gain_and_its_strongest_other_method():
     said = page(records).sentence
     assert "a +6.0 over learning alone (+2.0 to +10.0), +4.5 over LinearSVC, the strongest other" in said
     assert "b -1.0 over learning alone" in said
+    assert said.startswith("With fewer than 4 seeds this decides nothing. ")
+    assert page(pair(1.0, 4)).sentence.startswith("Gain in points of AUC")
     assert "-1.0 to" not in said  # one number of rows has no range
 
 

@@ -120,3 +120,7 @@ def test_the_folder_is_only_read_also_while_a_run_writes_there(folder):
     finally:
         path.parent.chmod(0o700)
     assert {path.name: path.read_bytes() for path in (folder / "results").iterdir()} == before
+
+
+def test_the_link_to_how_it_is_run_has_a_text(folder):
+    assert "[Experiments](experiments.md) says how to run them." in make(folder).text

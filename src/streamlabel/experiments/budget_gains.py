@@ -11,7 +11,7 @@ import numpy as np
 from streamlabel.experiments.budget import MEASURES, BudgetRecord
 from streamlabel.experiments.budget_methods import DEFAULT, OWN_RIDGE, VARIANTS
 from streamlabel.experiments.budget_savings import savings
-from streamlabel.experiments.comparisons import LOSES, Comparison, paired
+from streamlabel.experiments.comparisons import FEWEST_PAIRS, LOSES, UNDECIDED, Comparison, paired
 
 __all__ = ["Fall", "compare", "falls_with_rows", "sentence"]
 
@@ -93,6 +93,8 @@ def sentence(records: Sequence[BudgetRecord]) -> str:
         "Gain in points of AUC of new labels with the past, on the same annotated rows, mean over the numbers of rows: "
         f"{'; '.join(parts)}."
     )
+    if all(one.verdict == UNDECIDED for one in auc):
+        said = f"With fewer than {FEWEST_PAIRS} seeds this decides nothing. {said}"
     return " ".join([said, *(f"More rows are not always better: {fall}" for fall in fallen)])
 
 

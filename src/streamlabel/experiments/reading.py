@@ -13,7 +13,7 @@ from streamlabel.experiments.sets import NEWS_CORPUS, TWIN, used_name
 from streamlabel.experiments.standings import LEAD, Standing, standings
 from streamlabel.experiments.tables import markdown_table
 
-__all__ = ["reading"]
+__all__ = ["is_counted", "reading"]
 
 _SHOWN = 5  # losses that are named
 _OWN_FORMS = "SLL"  # how the names of the learner's other forms begin; they are no competitors
@@ -22,12 +22,13 @@ _VERDICTS = [WINS, TIES, LOSES, UNDECIDED, "mean gain (points)"]
 
 def reading(found: Mapping[str, Sequence[Comparison]]) -> str:
     """The section as Markdown, without its heading."""
-    shown = {name: [one for one in group if not _is_made_up(one) and not one.quick] for name, group in found.items()}
-    competitors = _only(shown, lambda one: not _is_own_form(one))
+    competitors = _only(found, is_counted)
     everything = [one for group in competitors.values() for one in group]
     parts = _counted(competitors, everything) if everything else [_NOTHING if not any(found.values()) else _NOT_COUNTED]
     beside = {
-        "Against its own other forms, which are not counted above:": _only(shown, _is_own_form),
+        "Against its own other forms, which are not counted above:": _only(
+            found, lambda one: _is_own_form(one) and not one.quick and not _is_made_up(one)
+        ),
         _MADE_UP: _only(found, _is_made_up),
         _QUICK: _only(found, lambda one: one.quick and not _is_made_up(one)),
     }
@@ -71,6 +72,11 @@ def _only(
     found: Mapping[str, Sequence[Comparison]], wanted: Callable[[Comparison], bool]
 ) -> dict[str, list[Comparison]]:
     return {name: [one for one in group if wanted(one)] for name, group in found.items()}
+
+
+def is_counted(one: Comparison) -> bool:
+    """Against a competitor, on a real set, of runs whose hyper-parameters were chosen."""
+    return not (_is_made_up(one) or one.quick or _is_own_form(one))
 
 
 def _is_made_up(one: Comparison) -> bool:

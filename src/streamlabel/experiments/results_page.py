@@ -17,7 +17,7 @@ from streamlabel.experiments.experiment import Experiment, Page
 from streamlabel.experiments.method_tables import counted
 from streamlabel.experiments.pictures import draw
 from streamlabel.experiments.provenance import Origin, read_origin
-from streamlabel.experiments.reading import reading
+from streamlabel.experiments.reading import is_counted, reading
 from streamlabel.experiments.records import read_records, write_whole
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
 from streamlabel.experiments.standings import standings
@@ -86,8 +86,9 @@ def write_results_page(
     return ResultsPage(text, _data(found, not_run), tuple(not_run), missing)
 
 
-def _comparisons(found: list[_Found]) -> dict[str, tuple[Comparison, ...]]:
-    return {one.experiment.name: one.page.comparisons for one in found}
+def _comparisons(found: list[_Found], counts: bool) -> dict[str, list[Comparison]]:
+    """Those that count in the reading, or the others."""
+    return {one.experiment.name: [c for c in one.page.comparisons if is_counted(c) == counts] for one in found}
 
 
 def _data(found: list[_Found], not_run: list[str]) -> dict[str, Any]:
@@ -98,8 +99,10 @@ def _data(found: list[_Found], not_run: list[str]) -> dict[str, Any]:
         },
         "not_run": not_run,
         "standings": [
-            {"experiment": experiment, "dataset": dataset, "competitor": competitor, **dataclasses.asdict(standing)}
-            for (experiment, dataset, competitor), standing in standings(_comparisons(found)).items()
+            {"experiment": experiment, "dataset": dataset, "competitor": competitor, "counted": counts}
+            | dataclasses.asdict(standing)
+            for counts in (True, False)
+            for (experiment, dataset, competitor), standing in standings(_comparisons(found, counts)).items()
         ],
     }
 
@@ -111,7 +114,8 @@ def _text(found: list[_Found], not_run: list[str]) -> str:
         f"says how to run them. This page was made on {datetime.date.today().isoformat()}.",
         _overview(found, not_run),
     ]
-    parts += [*_machines(found), "## Where the learner wins, ties and loses", reading(_comparisons(found))]
+    compared = {one.experiment.name: one.page.comparisons for one in found}
+    parts += [*_machines(found), "## Where the learner wins, ties and loses", reading(compared)]
     for one in found:
         parts += [f"## {one.experiment.title}", _commands(one), one.page.sentence]
         parts += [f"![{title}]({link})" for title, link in one.pictures.items()]
