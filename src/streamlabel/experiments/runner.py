@@ -63,7 +63,7 @@ def writing(experiment: Experiment[Any, Any], out: Path) -> Iterator[RecordFile[
     with opening(out):
         out.mkdir(parents=True, exist_ok=True)
         path.touch()
-    lock = FileLock(path, guarded, f"reproduce {experiment.name}", "choose another folder with --out")
+    lock = FileLock(path, guarded, f"reproduce {experiment.name}", ", or choose another folder with --out")
     try:
         read_origin(_origin_path(experiment, out))
         yield record_file(experiment, out)

@@ -24,7 +24,7 @@ class FileLock:
     """Held from construction to `release`; ConflictError where somebody else holds it.
 
     path, guarded : the file of the lock, which stays; what nobody else may write to meanwhile
-    advice : what else to do than to wait
+    advice : what else to do than to wait, as the message goes on
     """
 
     def __init__(self, path: Path, guarded: Path, actor: str, advice: str) -> None:
@@ -32,7 +32,7 @@ class FileLock:
         if not _lock(self._descriptor):
             holder = _read_note(self._descriptor)
             os.close(self._descriptor)
-            raise ConflictError(f"{guarded}: {holder} is writing to it; wait until that ends, or {advice}")
+            raise ConflictError(f"{guarded}: {holder} is writing to it; wait until that ends{advice}")
         note = {"pid": os.getpid(), "host": socket.gethostname(), "actor": actor, "since": now()}
         os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
@@ -49,7 +49,7 @@ class WriterLock(FileLock):
 
     def __init__(self, folder: Path, actor: str) -> None:
         try:
-            super().__init__(folder / LOCK, folder, actor, "read with mode='r'")
+            super().__init__(folder / LOCK, folder, actor, ", or read with mode='r'")
         except DataError as error:
             raise DataError(f"{error.problem}; a model is read with mode='r'", source=folder / LOCK) from error
 
