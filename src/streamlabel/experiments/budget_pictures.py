@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
 
 from streamlabel.experiments.budget import MEASURES, BudgetRecord
 from streamlabel.experiments.budget_gains import sentence
@@ -44,4 +45,4 @@ def _series(records: Sequence[BudgetRecord], method: str, measure: str) -> Serie
             points.setdefault(record.n_rows, []).append(getattr(record, measure))
     x = sorted(points)
     means, errors = zip(*(mean_and_error(points[n_rows]) for n_rows in x), strict=True)
-    return Series(method, tuple(x), means, tuple(error or 0.0 for error in errors))
+    return Series(method, tuple(x), means, tuple(nan if error is None else error for error in errors))

@@ -38,7 +38,7 @@ class Series:
     """One line, one colour of bars, or one panel of dots.
 
     x : numbers; for bars the names of the groups, for dots those of the methods, from the top
-    spread : half the height of the band or error bar about every y; empty for none
+    spread : half the height of the band or error bar about every y, NaN where it is not known; empty for none
     """
 
     label: str

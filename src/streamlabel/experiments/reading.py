@@ -107,7 +107,7 @@ def _preface(comparisons: Sequence[Comparison]) -> str:
         "was drawn, so they say nothing about other splits; and since the batches of one order are nested and the "
         "measures are taken on the same scores, the comparisons are not independent of one another. Of true ties up "
         f"to one in {1 / (1 - LEVEL):.0f} is called won or lost by chance: read the counts, as a summary, not single "
-        "comparisons."
+        "comparisons. Above zero a difference speaks for the learner, also in the ranking loss, whose sign is turned."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
 
 from streamlabel.experiments.comparisons import Comparison, paired
 from streamlabel.experiments.method_tables import by_method, quick_form, tuned_only, verdicts
@@ -74,6 +75,6 @@ def _lines(compared: Sequence[Comparison], measure: str) -> tuple[Series, ...]:
     for method in dict.fromkeys(c.competitor for c in compared):
         own = [c for c in compared if c.competitor == method and c.measure == measure]
         x = tuple(float(c.where.split()[0]) for c in own)
-        spread = tuple(c.error or 0.0 for c in own) if any(c.error for c in own) else ()
+        spread = tuple(nan if c.error is None else c.error for c in own)
         lines.append(Series(method, x, tuple(c.gain for c in own), spread))
     return tuple(lines)

@@ -223,5 +223,5 @@ def _panels(records: Sequence[BirthRecord], measure: str) -> tuple[Panel, ...]:
 
 def _series(records: Sequence[BirthRecord], measure: str, method: str, ages: Sequence[int]) -> Series:
     found = [mean_and_error(_values(records, measure, age)[method]) for age in ages]
-    spread = tuple(error or 0.0 for _, error in found)
+    spread = tuple(np.nan if error is None else error for _, error in found)
     return Series(method, tuple(map(float, ages)), tuple(mean for mean, _ in found), spread)
