@@ -24,6 +24,7 @@ __all__ = [
     "MEASURES",
     "BudgetRecord",
     "BudgetTask",
+    "drawn_rows",
     "keys",
     "run",
     "run_on",
@@ -133,7 +134,7 @@ class _Draw:
     def measure(self, n_rows: int, name: str) -> BudgetRecord:
         """Let the others arrive on ``n_rows`` rows, the same for every method, and judge them."""
         method = METHODS[name]
-        rows = self._rows(n_rows)
+        rows = drawn_rows(self.train.n_rows, n_rows, self.seed)
         answers = self.past.Y_new[rows]
         counts, able = np.asarray(answers.sum(axis=0)).ravel(), learnable(answers)
         scores: FloatArray = np.tile(method.constant(counts, n_rows), (self.truth.shape[0], 1))
@@ -163,7 +164,8 @@ class _Draw:
             cpu_seconds=cpu_seconds,
         )
 
-    def _rows(self, n_rows: int) -> IntArray:
-        n_train = self.train.n_rows
-        draw = np.random.default_rng((self.seed, n_rows))
-        return np.arange(n_train) if n_rows == n_train else np.sort(draw.choice(n_train, n_rows, replace=False))
+
+def drawn_rows(n_train: int, n_rows: int, seed: int) -> IntArray:
+    """The training rows that are annotated, the same for every method."""
+    draw = np.random.default_rng((seed, n_rows))
+    return np.arange(n_train) if n_rows == n_train else np.sort(draw.choice(n_train, n_rows, replace=False))
