@@ -150,8 +150,9 @@ def _saying_what_is_kept(file: RecordFile[Any]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        kept = plural(len(file.records), "finished record")
-        remark(f"{file.path} keeps {kept}; the same command goes on after that")
+        n_kept = len(file.records)
+        kept = f"{file.path} keeps {plural(n_kept, 'finished record')}" if n_kept else "no record was finished"
+        remark(f"{kept}; the same command goes on")
         raise
 
 
