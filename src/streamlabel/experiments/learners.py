@@ -104,25 +104,16 @@ class Retraining(_Fitting):
         return np.asarray(self._model.decision_function(X))[:, -self._n_new :]
 
 
-class Refitting:
-    """All labels are learned again, with what depends on the rows alone kept from before (`LEML.prepare`)."""
+class Refitting(Retraining):
+    """The same by one model, which keeps what depends on the rows alone from before (`LEML.prepare`)."""
 
     def __init__(self, model: LEML) -> None:
+        super().__init__(lambda: model)
         self._model = model
 
     def start(self, X: CSR, Y_past: CSR) -> None:
-        self._X, self._Y_past = X, Y_past
+        super().start(X, Y_past)
         self._model.prepare(X)
-
-    def arrive(self, Y_new: CSR) -> None:
-        self._model.fit(self._X, _all_labels(self._Y_past, Y_new))
-        self._n_new = Y_new.shape[1]
-
-    def change(self, **parameters: Any) -> None:
-        self._model.set_params(**parameters)
-
-    def scores(self, X: CSR) -> FloatArray:
-        return np.asarray(self._model.decision_function(X))[:, -self._n_new :]
 
 
 def _all_labels(Y_past: CSR, Y_new: CSR) -> CSR:
