@@ -18,7 +18,7 @@ from streamlabel.experiments.figure1 import Figure1Record
 from streamlabel.experiments.figure1_page import page, pictures
 from streamlabel.experiments.methods import BR, METHODS, SLL
 from streamlabel.experiments.records import timeless
-from streamlabel.experiments.tuning import narrowed
+from streamlabel.experiments.tuning import as_text, narrowed
 
 TRAIN, TEST = planted_sets()
 SOME = (SLL, "SLL paper", BR, "LEML")
@@ -31,7 +31,7 @@ def small_set(monkeypatch):
 
 def records_of(methods: tuple[str, ...], quick: bool = True) -> list[Figure1Record]:
     setting = Setting(("planted",), (0, 1), quick, {"methods": methods})
-    return [record for task in figure1.tasks(setting) for record in figure1.run(task, ())]
+    return [record for task in figure1.tasks(setting) for record in figure1.run(task, {})]
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +63,15 @@ def test_without_the_past_the_start_does_not_matter(monkeypatch):
 
 def test_a_second_run_gives_the_same_records(records):
     assert [timeless(r) for r in records_of(SOME)] == [timeless(r) for r in records]
+
+
+def test_a_run_that_goes_on_takes_the_hyper_parameters_of_its_finished_records(monkeypatch):
+    (task,) = figure1.tasks(Setting(("planted",), (0, 1), False, {"methods": (SLL,)}))
+    candidate = METHODS[SLL].grid[3]
+    first = replace(records_of((SLL,))[0], tuned=True, share=10, seed=0, parameters=as_text(candidate))
+    monkeypatch.delattr(figure1, "choose")
+    second = next(figure1.run(task, {tuple(getattr(first, name) for name in figure1.KEY): first}))
+    assert (second.share, second.seed, second.parameters) == (10, 1, as_text(candidate))
 
 
 def test_random_methods_are_run_with_every_seed_at_the_end(records):

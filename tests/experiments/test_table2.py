@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +17,12 @@ from streamlabel.exceptions import DataError
 from streamlabel.experiments import table2
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.methods import BR, METHODS, PEERS, SLL
-from streamlabel.experiments.records import timeless
+from streamlabel.experiments.records import Key, timeless
 from streamlabel.experiments.runner import planned, record_file, run_experiment, write_results
 from streamlabel.experiments.table2 import Table2Record, batches_of
 from streamlabel.experiments.table2_gains import compare, pictures
 from streamlabel.experiments.table2_page import EXPERIMENT, page
-from streamlabel.experiments.tuning import narrowed
+from streamlabel.experiments.tuning import as_text, narrowed
 
 TRAIN, TEST = planted_sets(n_empty=2)
 SOME = (SLL, BR, "LEML", "scikit-learn logistic")
@@ -37,7 +38,11 @@ def setting(*, quick: bool = True, seeds: int = 2, methods: tuple[str, ...] = SO
 
 
 def records_of(asked: Setting) -> list[Table2Record]:
-    return [record for task in table2.tasks(asked) for record in table2.run(task, ())]
+    return [record for task in table2.tasks(asked) for record in table2.run(task, {})]
+
+
+def by_key(finished: Iterable[Table2Record]) -> dict[Key, Table2Record]:
+    return {tuple(getattr(record, name) for name in table2.KEY): record for record in finished}
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +94,9 @@ def test_a_second_run_gives_the_same_records(records):
 
 @pytest.mark.parametrize("n_done", [1, 3, 5])
 def test_what_is_done_is_not_run_again(records, n_done):
-    done = {tuple(getattr(r, name) for name in table2.KEY) for r in records[:n_done]}
-    rest = [record for task in table2.tasks(setting()) for record in table2.run(task, done)]
+    rest = []
+    for task in table2.tasks(setting()):
+        rest += table2.run(task, by_key(r for r in records[:n_done] if r.method == task.method))
     assert [timeless(r) for r in rest] == [timeless(r) for r in records[n_done:]]
 
 
@@ -111,9 +117,29 @@ def test_methods_that_would_take_too_long_are_left_out_unless_asked_for(monkeypa
 
 def test_what_learns_everything_again_meets_the_largest_batch_only_where_that_takes_long(monkeypatch):
     cells = METHODS["LEML"].cells(300, TRAIN.X.nnz, 18, 18)
-    for limit, expected in ((cells, (3, 18)), (cells - 1, (18,))):
+    by_default = Setting(("planted",), (0,), True)
+    for limit, asked, expected in (
+        (cells, by_default, (3, 18)),
+        (cells - 1, by_default, (18,)),
+        (cells - 1, setting(), (3, 18)),  # it is named
+    ):
         monkeypatch.setitem(METHODS, "LEML", replace(METHODS["LEML"], all_batches=limit))
-        assert {task.batches for task in table2.tasks(setting()) if task.method == "LEML"} == {expected}
+        assert {task.batches for task in table2.tasks(asked) if task.method == "LEML"} == {expected}
+
+
+def test_a_run_that_goes_on_takes_the_hyper_parameters_of_its_finished_records(monkeypatch):
+    (task,) = table2.tasks(setting(quick=False, methods=(BR,)))
+    whole = list(table2.run(task, {}))
+    assert whole[0].parameters != as_text(METHODS[BR].grid[-1])
+    finished = by_key(whole[:3])
+    chosen: list[str] = []
+    monkeypatch.setattr(table2, "choose", lambda method, *rows: chosen.append(method.name) or method.grid[-1])
+    rest = list(table2.run(task, finished))
+    assert [timeless(record) for record in rest] == [timeless(record) for record in whole[3:]]
+    assert not chosen
+    other = {key: replace(record, parameters='{"beta": 77.0}') for key, record in finished.items()}
+    list(table2.run(task, other))  # of another grid than today's
+    assert chosen == [BR]
 
 
 def test_the_page_has_means_the_paper_and_differences(records):

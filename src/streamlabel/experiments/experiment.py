@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -77,7 +77,7 @@ class Experiment(Generic[R, T]):
         this machine is left out; when none is left, the embedded texts are used (`sets.NEWS_CORPUS`).
     tasks : the units of parallel work, long ones first
     keys : the records that a task gives, by key, in its order
-    run : yields those records whose keys are not in ``done``, each as soon as it is there
+    run : yields those records whose keys are not in ``done`` (key to finished record), each as soon as it is there
     page, pictures : of all records, which come sorted by key
     measures_times : whether its times are results, so that by default nothing runs beside them
     """
@@ -91,7 +91,7 @@ class Experiment(Generic[R, T]):
     quick_datasets: tuple[str, ...]
     tasks: Callable[[Setting], list[T]]
     keys: Callable[[T], list[Key]]
-    run: Callable[[T, Collection[Key]], Iterator[R]]
+    run: Callable[[T, Mapping[Key, R]], Iterator[R]]
     page: Callable[[Sequence[R]], Page]
     pictures: Callable[[Sequence[R]], list[Picture]] = _no_pictures
     seeds: int = 5

@@ -6,7 +6,7 @@ Figure 1 of the paper. All training rows are annotated. A label that comes later
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from streamlabel.experiments.methods import METHODS, OWN, PEERS, SLL, Parameters
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.rows import learnable
 from streamlabel.experiments.sets import load_set
-from streamlabel.experiments.tuning import Rows, all_columns, as_text, choose, learn_batch, narrowed
+from streamlabel.experiments.tuning import Rows, all_columns, as_text, choose, chosen_before, learn_batch, narrowed
 from streamlabel.metrics.summary import evaluate
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, FloatArray, IntArray
@@ -94,13 +94,15 @@ def keys(task: Figure1Task) -> list[Key]:
     ]
 
 
-def run(task: Figure1Task, done: Collection[Key]) -> Iterator[Figure1Record]:
+def run(task: Figure1Task, done: Mapping[Key, Figure1Record]) -> Iterator[Figure1Record]:
     train, test = load_set(task.dataset)
     X, X_test = narrowed(train, test)
     able = learnable(train.Y)
     method = METHODS[task.method]
     nothing = train.Y[:, :0]
-    parameters = _parameters(task, X, train.Y)
+    parameters = chosen_before(method, (record.parameters for record in done.values()))
+    if parameters is None:
+        parameters = _parameters(task, X, train.Y)
     for key in keys(task):
         if key in done:
             continue

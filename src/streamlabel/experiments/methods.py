@@ -52,7 +52,7 @@ class Method:
     random : it depends on the seed also when the order of labels does not matter
     at_arrival, at_scoring : the hyper-parameters that matter only when labels arrive, and only when rows are scored
     most_cells : `cells` beyond which a run takes many minutes; it is then left out unless asked for by name
-    all_batches : `cells` up to which every batch of an order is run, beyond them the largest one only
+    all_batches : `cells` up to which every batch of an order is run; beyond, the largest only, unless asked for by name
     package : what has to be installed
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeAlias, TypeVar, get_type_hints
@@ -64,6 +64,10 @@ class RecordFile(Generic[R]):
 
     def __contains__(self, key: object) -> bool:
         return key in self._records
+
+    def among(self, keys: Iterable[Key]) -> dict[Key, R]:
+        """Those of the records that are here already."""
+        return {key: self._records[key] for key in keys if key in self._records}
 
     def append(self, record: R) -> None:
         """Add the record; it is with the operating system when this returns."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +86,7 @@ def run_experiment(
     work = []
     total = 0
     for one in plan:
-        done = frozenset(key for key in one.keys if key in file)
+        done = file.among(one.keys)
         if len(done) < len(one.keys):
             work.append((one.task, done))
             total += len(one.keys) - len(done)
@@ -101,11 +101,11 @@ def run_experiment(
 
 @dataclass(frozen=True)
 class _Rest:
-    """What a worker is given: calls ``run`` with a task and its finished keys."""
+    """What a worker is given: calls ``run`` with a task and its finished records."""
 
-    run: Callable[[Any, Collection[Key]], Iterator[Any]]
+    run: Callable[[Any, Mapping[Key, Any]], Iterator[Any]]
 
-    def __call__(self, item: tuple[Any, frozenset[Key]]) -> Iterator[Any]:
+    def __call__(self, item: tuple[Any, dict[Key, Any]]) -> Iterator[Any]:
         return self.run(*item)
 
 

@@ -5,7 +5,7 @@ All training rows are annotated. The batches of one order are nested: the 30 new
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from streamlabel.data.label_stream import random_stream
@@ -16,7 +16,7 @@ from streamlabel.experiments.paper_figures import PAPER, PAPER_PAST
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.rows import learnable
 from streamlabel.experiments.sets import asked_name, load_set
-from streamlabel.experiments.tuning import Started, as_text, choose, narrowed
+from streamlabel.experiments.tuning import Started, as_text, choose, chosen_before, narrowed
 from streamlabel.metrics.summary import evaluate
 from streamlabel.results import CSR, FloatArray, IntArray
 
@@ -80,7 +80,8 @@ def batches_of(name: str, n_labels: int) -> tuple[int, tuple[int, ...]]:
 def tasks(setting: Setting) -> list[Table2Task]:
     """A task for every set and method, long ones first.
 
-    Peers are run on the largest batch only, and so are methods that learn everything again where that takes long.
+    Peers are run on the largest batch only, and so are methods that learn everything again where that takes long and
+    they were not asked for by name.
     """
     asked: tuple[str, ...] | None = setting.options.get("methods")
     names = to_run(asked, (*_LONGEST_FIRST, *(name for name in (*PEERS, *OWN) if name not in _LONGEST_FIRST)))
@@ -97,7 +98,7 @@ def tasks(setting: Setting) -> list[Table2Task]:
             cells = method.cells(train.n_rows, train.X.nnz, n_past, batches[-1])
             if not asked and cells > method.most_cells:
                 continue
-            sizes = batches[-1:] if name in PEERS or cells > method.all_batches else batches
+            sizes = batches[-1:] if name in PEERS or (not asked and cells > method.all_batches) else batches
             found.append(Table2Task(dataset, name, setting.seeds, n_past, sizes, batches[-1], not setting.quick))
     return found
 
@@ -106,10 +107,12 @@ def keys(task: Table2Task) -> list[Key]:
     return [(task.dataset, task.method, seed, batch, task.tuned) for seed in task.seeds for batch in task.batches]
 
 
-def run(task: Table2Task, done: Collection[Key]) -> Iterator[Table2Record]:
+def run(task: Table2Task, done: Mapping[Key, Table2Record]) -> Iterator[Table2Record]:
     data = _Set(task)
     method = sized(METHODS[task.method], task.n_past)
-    parameters = data.choose(method) if task.tuned else method.grid[0]
+    parameters = chosen_before(method, (record.parameters for record in done.values()))
+    if parameters is None:
+        parameters = data.choose(method) if task.tuned else method.grid[0]
     for seed in task.seeds:
         missing = [b for b in task.batches if (task.dataset, task.method, seed, b, task.tuned) not in done]
         if missing:

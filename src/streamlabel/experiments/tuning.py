@@ -17,7 +17,18 @@ from streamlabel.experiments.rows import learnable, unit_rows
 from streamlabel.metrics.summary import evaluate
 from streamlabel.results import CSR, Dataset, FloatArray, IntArray
 
-__all__ = ["HELD_OUT", "Learned", "Rows", "Started", "all_columns", "as_text", "choose", "learn_batch", "narrowed"]
+__all__ = [
+    "HELD_OUT",
+    "Learned",
+    "Rows",
+    "Started",
+    "all_columns",
+    "as_text",
+    "choose",
+    "chosen_before",
+    "learn_batch",
+    "narrowed",
+]
 
 HELD_OUT = 0.2  # share of the training rows
 MOST_ROWS = 20_000  # of so many of them, drawn at random, where there are more
@@ -127,6 +138,12 @@ def choose(method: Method, X: CSR, Y_past: CSR, Y_new: CSR) -> Parameters:
     rows = Rows(X[kept], Y_past[kept], Y_new[kept], X[held], Y_new[held])
     found = dict(_judged(method, rows))
     return method.grid[max(found, key=lambda i: (found[i], -i))]
+
+
+def chosen_before(method: Method, texts: Iterable[str]) -> Parameters | None:
+    """The candidate that finished records were made with (`as_text`): a run that goes on does not choose again."""
+    known = frozenset(texts)
+    return next((candidate for candidate in method.grid if as_text(candidate) in known), None)
 
 
 def _judged(method: Method, rows: Rows) -> Iterator[tuple[int, tuple[float, ...]]]:
