@@ -13,7 +13,7 @@ from streamlabel.experiments.sets import NEWS_CORPUS, TWIN, used_name
 from streamlabel.experiments.standings import LEAD, Standing, standings
 from streamlabel.experiments.tables import markdown_table
 
-__all__ = ["is_counted", "reading"]
+__all__ = ["is_counted", "is_made_up", "reading"]
 
 _SHOWN = 5  # losses that are named
 _OWN_FORMS = "SLL"  # how the names of the learner's other forms begin; they are no competitors
@@ -27,10 +27,10 @@ def reading(found: Mapping[str, Sequence[Comparison]]) -> str:
     parts = _counted(competitors, everything) if everything else [_NOTHING if not any(found.values()) else _NOT_COUNTED]
     beside = {
         "Against its own other forms, which are not counted above:": _only(
-            found, lambda one: _is_own_form(one) and not one.quick and not _is_made_up(one)
+            found, lambda one: _is_own_form(one) and not one.quick and not is_made_up(one)
         ),
-        _MADE_UP: _only(found, _is_made_up),
-        _QUICK: _only(found, lambda one: one.quick and not _is_made_up(one)),
+        _MADE_UP: _only(found, is_made_up),
+        _QUICK: _only(found, lambda one: one.quick and not is_made_up(one)),
     }
     for said, groups in beside.items():
         if any(groups.values()):
@@ -76,10 +76,10 @@ def _only(
 
 def is_counted(one: Comparison) -> bool:
     """Against a competitor, on a real set, of runs whose hyper-parameters were chosen."""
-    return not (_is_made_up(one) or one.quick or _is_own_form(one))
+    return not (is_made_up(one) or one.quick or _is_own_form(one))
 
 
-def _is_made_up(one: Comparison) -> bool:
+def is_made_up(one: Comparison) -> bool:
     return used_name(one.dataset) in (TWIN, NEWS_CORPUS)
 
 
