@@ -112,7 +112,15 @@ def test_two_lines_that_contradict_each_other_are_one_error_with_both(tmp_path):
     ("line", "says"),
     [
         ('{"name": "a", "seed": 0, "value": 1.0}', "good is missing"),
-        ('{"name": "a", "seed": 0, "value": "1.0", "good": true}', r'value is "1\.0", and must be a number'),
+        ('{"name": "a", "seed": 0, "value": "1.0", "good": true}', r'value is "1\.0", and must be a finite number'),
+        ('{"name": "a", "seed": 0, "value": NaN, "good": true}', "value is NaN, and must be a finite number"),
+        ('{"name": "a", "seed": 0, "value": 1e999, "good": true}', "value is Infinity, and must be a finite number"),
+        ('{"name": "a", "seed": 0, "value": -1e999, "good": true}', "value is -Infinity, and must be a finite number"),
+        (
+            f'{{"name": "a", "seed": 0, "value": 1{"0" * 400}, "good": true}}',
+            "value is 10+, and must be a finite number",
+        ),
+        ('{"name": "a", "seed": 1e999, "value": 1.0, "good": true}', "seed is Infinity, and must be a whole number"),
         ('{"name": 1, "seed": 0, "value": 1.0, "good": true}', "name is 1, and must be text"),
         ('{"name": "a", "seed": 0.5, "value": 1.0, "good": true}', "seed is 0.5, and must be a whole number"),
         ('{"name": "a", "seed": 0, "value": 1.0, "good": 1}', "good is 1, and must be true or false"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeAlias, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, get_type_hints
 
 from streamlabel.data._bytes import replacing
 from streamlabel.exceptions import DataError, StreamlabelError
@@ -24,7 +25,7 @@ class Record(Protocol):
 
 
 R = TypeVar("R", bound=Record)
-_WORDS = {bool: "true or false", float: "a number", int: "a whole number", str: "text"}
+_WORDS = {bool: "true or false", float: "a finite number", int: "a whole number", str: "text"}
 
 
 class RecordFile(Generic[R]):
@@ -124,7 +125,7 @@ def _check_equal(first: R, first_line: int, second: R, line: int, path: Path) ->
 
 def _parse(line: bytes, kind: type[R], path: Path, number: int) -> R:
     try:
-        values = json.loads(line, parse_constant=_refuse)
+        values = json.loads(line)
     except (ValueError, RecursionError):
         values = None
     types = get_type_hints(kind)
@@ -158,12 +159,11 @@ def write_whole(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _fits(value: object, kind: type) -> bool:
-    return type(value) is kind or (kind is float and type(value) is int)
+def _fits(value: Any, kind: type) -> bool:
+    """Of the kind, and neither NaN nor infinite nor a whole number beyond all floats where it is to be one."""
+    if kind is float:
+        return type(value) in (float, int) and abs(value) <= sys.float_info.max
+    return type(value) is kind
 
 
 def timeless(record: Record) -> dict[str, Any]:
