@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from streamlabel.cli import _run_progress, main, reproduce
 from streamlabel.exceptions import StreamlabelError
-from streamlabel.experiments import results_page, runner, sets
+from streamlabel.experiments import provenance, results_page, runner, sets
 from streamlabel.experiments.budget import BudgetRecord
 from streamlabel.experiments.records import RecordFile
 from streamlabel.experiments.registry import EXPERIMENTS
@@ -233,6 +233,36 @@ def test_where_times_are_results_nothing_runs_beside_them(tmp_path, monkeypatch,
     assert used == [n_jobs, 2]
     assert commands(tmp_path / "2" / "toy.run.json") == [f"streamlabel reproduce toy --quick{command}"]
     assert ("[default: 1," in CliRunner().invoke(toy, ["--help"]).output) == times
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "says"),
+    [
+        ("aaaaaaaaaa", "bbbbbbbbbb", True),
+        ("aaaaaaaaaa", "aaaaaaaaaa with changes", True),
+        ("aaaaaaaaaa", "aaaaaaaaaa", False),
+        ("", "bbbbbbbbbb", False),
+        ("aaaaaaaaaa", "", False),
+    ],
+)
+def test_records_of_another_commit_in_the_folder_are_told(tmp_path, monkeypatch, before, now, says):
+    def call(commit, *arguments):
+        for module in (provenance, reproduce):
+            monkeypatch.setattr(module, "source_commit", lambda: commit)
+        options = ["--out", str(tmp_path), "--jobs", "1", *arguments]
+        result = CliRunner().invoke(reproduce._command(TOY), ["--quick", *options])
+        assert result.exit_code == 0, result.output
+        return [line for line in result.stderr.splitlines() if "commit" in line]
+
+    assert call(before, "--seeds", "1") == []
+    assert call(now, "--seeds", "1") == []  # nothing is added
+    told = (
+        f"{tmp_path / 'toy.jsonl'}: records there were made at commit {before} of streamlabel, those of this run at "
+        f"{now}; --out with another folder keeps them apart"
+    )
+    assert call(now, "--seeds", "2") == [told] * says
+    (tmp_path / "toy.jsonl").unlink()
+    assert call("cccccccccc", "--seeds", "1") == []  # none are left
 
 
 def test_times_are_results_of_figure_2_alone():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 
 import pytest
@@ -21,7 +22,7 @@ def test_every_command_is_kept_once_in_order_with_its_machine(tmp_path, monkeypa
     assert found.commands == ("a", "b")
     kept = json.loads(path.read_text(encoding="utf-8"))["commands"]
     assert [(run["command"], run["machine"]) for run in kept] == [("a", "here"), ("b", "here"), ("a", "there")]
-    assert all(set(run) == {"command", "date", "versions", "machine"} for run in kept)
+    assert all(set(run) == {"command", "date", "versions", "machine", "commit"} for run in kept)
     assert [place.partition(";")[0] for place in found.places] == ["here", "there"]
 
 
@@ -43,6 +44,32 @@ def test_the_earlier_forms_are_read(tmp_path):
     assert read_origin(tmp_path / "other.run.json") == Origin()
 
 
+def test_a_command_that_goes_on_at_another_commit_is_there_again(tmp_path, monkeypatch):
+    path = tmp_path / "toy.run.json"
+    for commit in ("", "aaaaaaaaaa", "bbbbbbbbbb with changes", "aaaaaaaaaa"):
+        monkeypatch.setattr(provenance, "source_commit", lambda commit=commit: commit)
+        write_origin(with_command(read_origin(path), "a"), path)
+    found = read_origin(path)
+    assert [run.commit for run in found.runs] == ["", "aaaaaaaaaa", "bbbbbbbbbb with changes"]
+    assert found.commits == ("aaaaaaaaaa", "bbbbbbbbbb with changes")
+    assert len(found.places) == 1
+
+
+def test_versions_are_those_of_what_is_installed(monkeypatch):
+    installed = {"numpy": "2.0", "scipy": "1.9", "scikit-learn": "1.5", "river": "0.22"}
+
+    def version(name):
+        if name not in installed:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return installed[name]
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    found = provenance.versions()
+    assert {name: found[name] for name in found if name not in ("streamlabel", "python")} == installed
+    installed |= {"matplotlib": "3.8", "napkinxc": "0.7", "omikuji": "0.5"}
+    assert installed.items() <= provenance.versions().items()
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -55,8 +82,9 @@ def test_the_earlier_forms_are_read(tmp_path):
         ('{"command": 3}', "commands must be"),
         ('{"commands": [3]}', "commands must be"),
         ('{"n_records": "3"}', "n_records must be"),
-        ('{"command": "a", "machine": null}', "machine must be"),
-        ('{"commands": [{"command": "a", "date": 2026}]}', "date and machine must be"),
+        ('{"command": "a", "machine": null}', "machine and commit must be"),
+        ('{"commands": [{"command": "a", "date": 2026}]}', "date, machine and commit must be"),
+        ('{"commands": [{"command": "a", "commit": null}]}', "commit must be"),
     ],
 )
 def test_a_wrong_form_is_one_error_that_names_the_file(tmp_path, text, says):

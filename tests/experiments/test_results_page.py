@@ -108,6 +108,19 @@ def test_every_machine_and_day_on_which_records_were_made_is_named(folder):
     assert "toy: a large one; numpy 2.0.\n\ntoy: a small one; numpy 1.9.\n" in text
 
 
+def test_every_commit_is_named_once_with_the_experiments_that_ran_at_it(folder):
+    path = folder / "results" / "toy.run.json"
+    here = {"date": "2026-02-01", "versions": {"streamlabel": "1", "numpy": "2.0"}, "machine": "a large one"}
+    runs = [{"command": "a"} | here, *({"command": name, "commit": name * 10} | here for name in "bcb")]
+    path.write_text(json.dumps({"commands": runs, "n_records": 6}))
+    text = make(folder).text
+    said = "Commits of the source: not kept (toy); bbbbbbbbbb (toy); cccccccccc (toy)."
+    assert f"toy: a large one; streamlabel 1, numpy 2.0.\n\n{said}\n\n" in text
+    assert text.count("bbbbbbbbbb") == 1
+    path.write_text(json.dumps({"commands": runs[:1], "n_records": 6}))
+    assert "Commits of the source" not in make(folder).text
+
+
 def test_the_folder_is_only_read_also_while_a_run_writes_there(folder):
     path = folder / "results" / "toy.jsonl"
     with open(path, "ab") as growing:

@@ -180,7 +180,7 @@ def test_results_are_page_data_pictures_and_where_they_come_from(whole, tmp_path
     (run,) = origin["commands"]
     assert run["command"] == "streamlabel reproduce toy"
     assert origin["n_records"] == 12
-    assert {"streamlabel", "python", "numpy", "scipy", "scikit-learn"} == set(run["versions"])
+    assert {"streamlabel", "python", "numpy", "scipy", "scikit-learn"} <= set(run["versions"])
 
 
 def test_a_command_is_kept_with_its_first_record_and_one_that_wrote_none_is_not(tmp_path):

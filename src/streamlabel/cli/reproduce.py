@@ -16,10 +16,12 @@ from streamlabel.cli._group import LazyCommand, StreamlabelGroup
 from streamlabel.cli._output import json_option, note, plural, remark, write
 from streamlabel.cli._run_progress import run_progress
 from streamlabel.experiments.experiment import Experiment, Option, Setting
-from streamlabel.experiments.records import RecordFile
+from streamlabel.experiments.provenance import read_origin
+from streamlabel.experiments.records import Key, RecordFile
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
 from streamlabel.experiments.runner import planned, run_experiment, write_results, writing
 from streamlabel.experiments.sets import NEWS_CORPUS, quick_sets, resolve_sets
+from streamlabel.experiments.source_commit import source_commit
 
 __all__ = ["reproduce"]
 
@@ -133,6 +135,7 @@ def _callback(experiment: Experiment[Any, Any]) -> Callable[..., None]:
             if file.was_cut:
                 remark(f"{file.path}: the last line was incomplete and is dropped")
             keys = [key for one in plan for key in one.keys]
+            _say_other_commits(file, keys)
             with run_progress(experiment.name, len(keys), sum(key in file for key in keys)) as progress:
                 run_experiment(experiment, plan, file, n_jobs, progress, command)
             outcome = write_results(experiment, file, out, command)
@@ -142,6 +145,15 @@ def _callback(experiment: Experiment[Any, Any]) -> Callable[..., None]:
             click.echo(outcome.no_pictures, err=True)
 
     return call
+
+
+def _say_other_commits(file: RecordFile[Any], keys: list[Key]) -> None:
+    """Where records are added to those that other code made; at the start, as a checkout may change during the run."""
+    here = source_commit()
+    others = [one for one in read_origin(file.path.with_suffix(".run.json")).commits if one != here]
+    if here and others and file.records and any(key not in file for key in keys):
+        there = f"{file.path}: records there were made at commit {', '.join(others)} of streamlabel"
+        remark(f"{there}, those of this run at {here}; --out with another folder keeps them apart")
 
 
 @contextmanager

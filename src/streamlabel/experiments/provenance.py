@@ -1,4 +1,4 @@
-"""Where figures come from: the commands, each with its day, the versions and the machine."""
+"""Where figures come from: the commands, each with its day, the versions, the machine and the commit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import importlib.metadata
 import json
 import os
 import platform
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from typing import Any
 from streamlabel._version import __version__
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.records import write_whole
+from streamlabel.experiments.source_commit import source_commit
 
 __all__ = ["CommandRun", "Origin", "machine", "read_origin", "versions", "with_command", "write_origin"]
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib", "napkinxc", "omikuji", "river")
 _MEND = "mend or remove the file: the records do not depend on it"
 
 
@@ -30,6 +32,7 @@ class CommandRun:
     date: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     machine: str = ""
+    commit: str = ""
 
     @property
     def place(self) -> str:
@@ -65,13 +68,18 @@ class Origin:
         """Every machine with its versions, in words; none where they were not kept."""
         return tuple(dict.fromkeys(run.place for run in self.runs if run.place))
 
+    @property
+    def commits(self) -> tuple[str, ...]:
+        """Every commit of the source that is known, in order."""
+        return tuple(dict.fromkeys(run.commit for run in self.runs if run.commit))
+
     def as_data(self) -> dict[str, Any]:
         return {"commands": [dataclasses.asdict(run) for run in self.runs], "n_records": self.n_records}
 
 
 def with_command(origin: Origin, command: str) -> Origin:
     """The origin with this command, run here and today."""
-    run = CommandRun(command, datetime.date.today().isoformat(), versions(), machine())
+    run = CommandRun(command, datetime.date.today().isoformat(), versions(), machine(), source_commit())
     return origin if run in origin.runs else dataclasses.replace(origin, runs=(*origin.runs, run))
 
 
@@ -113,17 +121,22 @@ def read_origin(path: Path) -> Origin:
 def _run(found: Any, path: Path) -> CommandRun:
     if not (isinstance(found, dict) and isinstance(found.get("command"), str)):
         raise DataError(f"commands must be strings, or objects with a command; {_MEND}", source=path)
-    kept, date, where = found.get("versions", {}), found.get("date", ""), found.get("machine", "")
+    kept = found.get("versions", {})
+    date, where, commit = (found.get(name, "") for name in ("date", "machine", "commit"))
     if not (isinstance(kept, dict) and all(isinstance(one, str) for one in kept.values())):
         raise DataError(f"versions must be strings by name; {_MEND}", source=path)
-    if not isinstance(date, str) or not isinstance(where, str):
-        raise DataError(f"date and machine must be strings; {_MEND}", source=path)
-    return CommandRun(found["command"], date, kept, where)
+    if not all(isinstance(one, str) for one in (date, where, commit)):
+        raise DataError(f"date, machine and commit must be strings; {_MEND}", source=path)
+    return CommandRun(found["command"], date, kept, where, commit)
 
 
 def versions() -> dict[str, str]:
+    """Those of the packages that figures depend on, as far as they are installed."""
     found = {"streamlabel": __version__, "python": platform.python_version()}
-    return found | {name: importlib.metadata.version(name) for name in _PACKAGES}
+    for name in _PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
 
 
 def machine() -> str:

@@ -115,7 +115,7 @@ def _text(found: list[_Found], not_run: list[str]) -> str:
         _overview(found, not_run),
     ]
     compared = {one.experiment.name: one.page.comparisons for one in found}
-    parts += [*_machines(found), "## Where the learner wins, ties and loses", reading(compared)]
+    parts += [*_machines(found), *_commits(found), "## Where the learner wins, ties and loses", reading(compared)]
     for one in found:
         parts += [f"## {one.experiment.title}", _commands(one), one.page.sentence]
         parts += [f"![{title}]({link})" for title, link in one.pictures.items()]
@@ -145,3 +145,13 @@ def _machines(found: list[_Found]) -> list[str]:
         for where in one.origin.places or ("machine and versions were not kept",):
             groups.setdefault(where, []).append(one.experiment.name)
     return [f"{', '.join(names)}: {where}." for where, names in groups.items()]
+
+
+def _commits(found: list[_Found]) -> list[str]:
+    """A line of the commits of the source, each with the experiments that ran at it; none where no commit was kept."""
+    groups: dict[str, list[str]] = {}
+    for one in found:
+        for commit in dict.fromkeys([run.commit for run in one.origin.runs] or [""]):
+            groups.setdefault(commit or "not kept", []).append(one.experiment.name)
+    shown = "; ".join(f"{commit} ({', '.join(names)})" for commit, names in groups.items())
+    return [f"Commits of the source: {shown}."] if groups.keys() - {"not kept"} else []
