@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from statistics import quantiles
 
 import numpy as np
 import pytest
@@ -152,6 +153,21 @@ def test_page_and_pictures_say_in_how_many_checks_it_held(sets, tmp_path):
     pytest.importorskip("matplotlib")
     assert {path.name for path in tmp_path.glob("*.png")} == {"bounds-risk.png", "bounds-distance.png"}
     json.dumps(outcome.data, allow_nan=False)
+
+
+def test_bands_about_medians_are_quartiles_where_there_are_several_seeds(sets):
+    (weak, strong) = run_on(BoundsTask(DISTANCE, "a", 0, betas=(0.5, 20.0), n_batches=2), *sets)
+    distances = [1.0, 2.0, 4.0, 9.0, 30.0]
+    seeds = [replace(weak, seed=seed, actual=distance) for seed, distance in enumerate(distances)]
+    (picture,) = EXPERIMENT.pictures([*seeds, strong])
+    (line,) = (series for series in picture.panels[0].series if series.label == "true distance")
+    low, middle, high = quantiles(distances, method="inclusive")
+    assert line.y == (middle, strong.actual)
+    assert line.band[0] == (low, high)
+    assert np.isnan(line.band[1]).all()  # one seed
+    assert "quartile" in picture.spread
+    (single,) = EXPERIMENT.pictures([weak, strong])
+    assert single.spread == ""
 
 
 def test_a_violation_would_be_seen(sets):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
+from math import nan
 from pathlib import Path
 
 import pytest
@@ -119,3 +121,41 @@ def test_dots_stand_in_the_given_order_with_the_values_on_an_axis_that_need_not_
     assert [text for text in texts if text in ("SLL", "LEML")] == ["SLL", "LEML"]  # once, before the first panel
     assert texts.count("percent") == 2
     assert "0.0" not in texts
+
+
+def bars_of(path: Path) -> list[tuple[float, float]]:
+    """Upper and lower end of the error bars, in points down from the top, in the order in which they were drawn."""
+    found = re.findall(
+        r'<g id="LineCollection_.*?<path d="M [\d.]+ ([\d.]+)\s+L [\d.]+ ([\d.]+)', path.read_text(), re.S
+    )
+    return [(min(ends), max(ends)) for ends in ((float(a), float(b)) for a, b in found)]
+
+
+def test_a_point_without_neighbours_has_an_error_bar_where_others_have_a_band(tmp_path):
+    scale = Series("SLL", (1.0, 2.0), (0.0, 10.0), (1.0, 1.0))
+    one, three = Series("LEML", (2.0,), (5.0,), (1.0,)), Series("SLEEC", (2.0,), (6.0,), (3.0,))
+    _, path = draw(lines(scale, one, three), tmp_path, "a")
+    (top, bottom), (higher, lower) = bars_of(path)
+    assert lower - higher == pytest.approx(3 * (bottom - top), rel=1e-3)
+    unknown = Series("LEML", (1.0, 2.0, 3.0), (5.0, 5.0, 5.0), (nan, 1.0, nan))
+    assert len(bars_of(draw(lines(unknown), tmp_path, "b")[1])) == 1
+    for without in (scale, Series("LEML", (2.0,), (5.0,)), Series("LEML", (2.0,), (5.0,), (nan,))):
+        assert bars_of(draw(lines(without), tmp_path, "c")[1]) == []
+
+
+def test_a_band_need_not_lie_in_the_middle(tmp_path):
+    middle = Series("SLEEC", (1.0,), (5.0,), (1.0,))
+    above = Series("LEML", (2.0,), (5.0,), band=((4.0, 8.0),))
+    (top, bottom), (higher, same) = bars_of(draw(lines(middle, above), tmp_path, "a")[1])
+    assert same == pytest.approx(bottom)
+    assert same - higher == pytest.approx(2 * (bottom - top), rel=1e-3)
+
+
+@pytest.mark.parametrize(("n_panels", "n_rows"), [(4, 1), (5, 2), (6, 2), (7, 3)])
+def test_many_panels_stand_in_rows_with_one_legend(tmp_path, n_panels, n_rows):
+    panels = tuple(Panel(f"panel {n}", (Series("alone", (1.0, 2.0), (3.0, 4.0)),)) for n in range(n_panels))
+    _, path = draw(Picture("p", "t", "x", "how good", panels, "r"), tmp_path, "a")
+    texts = texts_of(path)
+    assert [text for text in texts if text.startswith("panel")] == [f"panel {n}" for n in range(n_panels)]
+    assert texts.count("how good") == n_rows
+    assert texts.count("alone") == 1

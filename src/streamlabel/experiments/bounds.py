@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from streamlabel.data.label_stream import random_stream
-from streamlabel.experiments import bounds_tables
+from streamlabel.experiments import bounds_pictures, bounds_tables
 from streamlabel.experiments.bounds_distance import distances_of_stream, random_record
 from streamlabel.experiments.bounds_records import DISTANCE, KEY, RISK, BoundsRecord
 from streamlabel.experiments.bounds_risk import risk_records
@@ -100,5 +100,5 @@ EXPERIMENT = Experiment(
     keys=keys,
     run=run,
     page=bounds_tables.page,
-    pictures=bounds_tables.pictures,
+    pictures=bounds_pictures.pictures,
 )

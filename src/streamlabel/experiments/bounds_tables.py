@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from streamlabel.experiments.bounds_groups import grouped, last_batch, most_rows, of_theorem, one_grid, place_of
 from streamlabel.experiments.bounds_records import DISTANCE, RISK, BoundsRecord
-from streamlabel.experiments.comparisons import mean_and_error
 from streamlabel.experiments.experiment import Page
-from streamlabel.experiments.pictures import Panel, Picture, Series
-from streamlabel.experiments.random_problems import RANDOM
 from streamlabel.experiments.tables import markdown_table
 
-__all__ = ["page", "pictures"]
+__all__ = ["TERMS", "page", "sentence_of"]
 
-_TERMS = {
+TERMS = {
     "bound": "mended bound",
     "confidence": "of which: confidence",
     "own": "of which: deviation from the anchor",
@@ -24,20 +22,18 @@ _TERMS = {
     "alone": "the same bound for own ridge",
     "actual": "measured: unseen less seen risk",
 }
-_DISTANCES = {"printed": "bound as printed", "bound": "mended bound", "actual": "true distance"}
 
 
 def page(records: Sequence[BoundsRecord]) -> Page:
     """Both theorems; empty parts where nothing was run."""
-    records = _one_grid(records)
-    sentence = _sentence(records)
+    records = one_grid(records)
     parts = []
-    if risks := _of(records, RISK):
+    if risks := of_theorem(records, RISK):
         parts += ["## Theorem 1: new labels on unseen rows", _RISK_NOTE, _rows_table(risks), _stream_table(risks)]
-    if distances := _of(records, DISTANCE):
+    if distances := of_theorem(records, DISTANCE):
         parts += ["## Theorem 2: label after label against all at once", _DISTANCE_NOTE, _distance_table(distances)]
-    data = {"theorem_1": _summary(_of(records, RISK)), "theorem_2": _summary(_of(records, DISTANCE))}
-    return Page(sentence, "\n\n".join(parts), data)
+    data = {"theorem_1": _summary(of_theorem(records, RISK)), "theorem_2": _summary(of_theorem(records, DISTANCE))}
+    return Page(sentence_of(records), "\n\n".join(parts), data)
 
 
 _RISK_NOTE = (
@@ -56,19 +52,6 @@ _DISTANCE_NOTE = (
 )
 
 
-def _one_grid(records: Sequence[BoundsRecord]) -> list[BoundsRecord]:
-    """Of the streams of a set those with the most batches: a quick run beside a full one is not shown."""
-    most: dict[tuple[int, str], int] = {}
-    for record in records:
-        place = record.theorem, record.dataset
-        most[place] = max(record.n_batches, most.get(place, 0))
-    return [record for record in records if record.n_batches == most[record.theorem, record.dataset]]
-
-
-def _of(records: Sequence[BoundsRecord], theorem: int) -> list[BoundsRecord]:
-    return [record for record in records if record.theorem == theorem]
-
-
 def _held(records: Sequence[BoundsRecord]) -> str:
     return f"{sum(r.held for r in records)} of {sum(r.checked for r in records)}"
 
@@ -79,11 +62,11 @@ def _times(records: Sequence[BoundsRecord], name: str) -> float:
     return float(np.median(ratios)) if ratios else 0.0
 
 
-def _sentence(records: Sequence[BoundsRecord]) -> str:
-    risks, distances = _of(records, RISK), _of(records, DISTANCE)
+def sentence_of(records: Sequence[BoundsRecord]) -> str:
+    risks, distances = of_theorem(records, RISK), of_theorem(records, DISTANCE)
     parts = []
     if risks:
-        places = _groups(_last_batch(risks), _place)
+        places = grouped(last_batch(risks), place_of)
         credit = sum(np.mean([r.bound for r in here]) < np.mean([r.alone for r in here]) for here in places)
         parts.append(
             f"Theorem 1 (mended, with constants) held in {_held(risks)} checks of a label on unseen rows and is "
@@ -110,7 +93,7 @@ def _summary(records: Sequence[BoundsRecord]) -> dict[str, Any]:
             | {"batch": group[0].batch, "beta": group[0].beta}
             | {"n_runs": len(group), "held": sum(r.held for r in group), "checked": sum(r.checked for r in group)}
             | {name: float(np.mean([getattr(r, name) for r in group])) for name in _MEANS}
-            for group in _groups(records, _place)
+            for group in grouped(records, place_of)
         ],
     }
 
@@ -121,34 +104,11 @@ _MEANS = (
 )  # fmt: skip
 
 
-def _place(record: BoundsRecord) -> tuple[Any, ...]:
-    if record.dataset == RANDOM:
-        return (RANDOM, 0, 0, record.beta)
-    return (record.dataset, record.n_rows, record.batch, record.beta)
-
-
-def _groups(records: Sequence[BoundsRecord], by: Callable[[BoundsRecord], Any]) -> list[list[BoundsRecord]]:
-    groups: dict[Any, list[BoundsRecord]] = {}
-    for record in records:
-        groups.setdefault(by(record), []).append(record)
-    return [groups[place] for place in sorted(groups)]
-
-
-def _last_batch(records: Sequence[BoundsRecord]) -> list[BoundsRecord]:
-    last = {name: max(r.batch for r in records if r.dataset == name) for name in {r.dataset for r in records}}
-    return [record for record in records if record.batch == last[record.dataset]]
-
-
-def _most_rows(records: Sequence[BoundsRecord]) -> list[BoundsRecord]:
-    most = {name: max(r.n_rows for r in records if r.dataset == name) for name in {r.dataset for r in records}}
-    return [record for record in records if record.n_rows == most[record.dataset]]
-
-
 def _rows_table(records: Sequence[BoundsRecord]) -> str:
-    header = ["set", "rows", *_TERMS.values(), "seen risk", "printed terms", "held"]
+    header = ["set", "rows", *TERMS.values(), "seen risk", "printed terms", "held"]
     body = []
-    for group in _groups(_last_batch(records), _place):
-        means = [float(np.mean([getattr(r, name) for r in group])) for name in (*_TERMS, "scale", "printed")]
+    for group in grouped(last_batch(records), place_of):
+        means = [float(np.mean([getattr(r, name) for r in group])) for name in (*TERMS, "scale", "printed")]
         body.append([group[0].dataset, str(group[0].n_rows), *(f"{value:.4f}" for value in means), _held(group)])
     return "### By the number of annotated rows, all batches in\n\n" + markdown_table(header, body)
 
@@ -156,7 +116,7 @@ def _rows_table(records: Sequence[BoundsRecord]) -> str:
 def _stream_table(records: Sequence[BoundsRecord]) -> str:
     header = ["set", "batch", "new labels", "epsilon", "‖S‖₁₁", "‖W_old‖", "‖W‖", "printed terms", "bound", "measured"]
     body = []
-    for group in _groups(_most_rows(records), _place):
+    for group in grouped(most_rows(records), place_of):
         names = ("n_new", "epsilon", "code_norm", "past_norm", "weights_norm", "printed", "bound", "actual")
         means = [float(np.mean([getattr(r, name) for r in group])) for name in names]
         figures = [f"{means[0]:.0f}", *(f"{v:.2f}" for v in means[1:5]), *(f"{v:.4f}" for v in means[5:])]
@@ -167,7 +127,7 @@ def _stream_table(records: Sequence[BoundsRecord]) -> str:
 def _distance_table(records: Sequence[BoundsRecord]) -> str:
     header = ["set", "beta", "true distance", "of ‖Zh‖", "mended bound", "times", "printed bound", "times", "held"]
     body = []
-    for group in _groups(records, _place):
+    for group in grouped(records, place_of):
         middle = {name: float(np.median([getattr(r, name) for r in group])) for name in ("actual", "bound", "printed")}
         share = float(np.median([r.actual / r.scale if r.scale else 0.0 for r in group]))
         body.append(
@@ -182,57 +142,3 @@ def _distance_table(records: Sequence[BoundsRecord]) -> str:
             ]
         )
     return markdown_table(header, body)
-
-
-def pictures(records: Sequence[BoundsRecord]) -> list[Picture]:
-    found, records = [], _one_grid(records)
-    if risks := _of(records, RISK):
-        found.append(
-            Picture(
-                name="risk",
-                title="Theorem 1: how the bound on unseen rows shrinks with annotated rows",
-                x_label="annotated rows",
-                y_label="squared error a label (risk, 0 to 1)",
-                panels=_panels(_last_batch(risks), "n_rows", _TERMS, False),
-                reading=_sentence(risks),
-                spread=_spread(risks),
-                log_x=True,
-                log_y=True,
-            )
-        )
-    if distances := _of(records, DISTANCE):
-        found.append(
-            Picture(
-                name="distance",
-                title="Theorem 2: classifiers of a stream against those learned all at once",
-                x_label="strength beta",
-                y_label="distance of classifiers (Frobenius norm)",
-                panels=_panels(distances, "beta", _DISTANCES, True),
-                reading=_sentence(distances) + " Medians.",
-                log_x=True,
-                log_y=True,
-            )
-        )
-    return found
-
-
-def _spread(records: Sequence[BoundsRecord]) -> str:
-    n_seeds = len({record.seed for record in records})
-    return f"standard error over {n_seeds} seeds" if n_seeds > 1 else ""
-
-
-def _panels(records: Sequence[BoundsRecord], x: str, names: dict[str, str], medians: bool) -> tuple[Panel, ...]:
-    panels = []
-    for here in _groups(records, lambda record: record.dataset):
-        groups = _groups(here, lambda record: getattr(record, x))
-        at = tuple(float(getattr(group[0], x)) for group in groups)
-        series = []
-        for name, label in names.items():
-            values = [[getattr(record, name) for record in group] for group in groups]
-            if medians:
-                series.append(Series(label, at, tuple(float(np.median(v)) for v in values)))
-            else:
-                means, errors = zip(*map(mean_and_error, values), strict=True)
-                series.append(Series(label, at, means, tuple(error or 0.0 for error in errors)))
-        panels.append(Panel(here[0].dataset, tuple(series)))
-    return tuple(panels)

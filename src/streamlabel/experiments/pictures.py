@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +28,9 @@ _STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-_PER_PANEL, _HEIGHT, _DPI = 3.6, 3.9, 130  # inches, inches, dots an inch
+_PER_PANEL, _HEIGHT, _PER_ROW, _DPI = 3.6, 3.9, 3.1, 130  # inches, inches, inches a further row, dots an inch
+_BESIDE = 1.5  # inches for the legend beside the panels
+_MOST_BESIDE, _COLUMNS = 4, 3  # more panels than this stand in rows of so many
 _NO_TRACES: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 _PER_DOT = 0.22  # inches
 _MOST_TICKS = 12  # an axis with no more places than this has a tick at each
@@ -39,17 +42,19 @@ class Series:
 
     x : numbers; for bars the names of the groups, for dots those of the methods, from the top
     spread : half the height of the band or error bar about every y, NaN where it is not known; empty for none
+    band : of lines, instead of spread: the lower and the upper end at every y, which need not lie in the middle
     """
 
     label: str
     x: tuple[float, ...] | tuple[str, ...]
     y: tuple[float, ...]
     spread: tuple[float, ...] = ()
+    band: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes; panels stand side by side. Series with one label look the same in all panels."""
+    """One pair of axes; many panels stand in rows. Series with one label look the same in all panels."""
 
     title: str
     series: tuple[Series, ...]
@@ -105,18 +110,28 @@ def draw(picture: Picture, out: Path, stem: str, forms: tuple[str, ...] = ("png"
     styles = line_styles(_labels(picture))
     style: Any = {**matplotlib.rcParamsDefault, **_STYLE}
     with matplotlib.rc_context(style):
-        width = max(6.5, 1.5 + _PER_PANEL * len(picture.panels))
-        figure = Figure(figsize=(width, _height(picture)), dpi=_DPI, layout="constrained")
-        all_axes = figure.subplots(1, len(picture.panels), squeeze=False, sharey=picture.kind == "dots")[0]
+        n_rows, n_columns = _grid(len(picture.panels))
+        n_free = n_rows * n_columns - len(picture.panels)
+        width = max(6.5, _PER_PANEL * n_columns + (0.0 if n_free else _BESIDE))
+        figure = Figure(figsize=(width, _height(picture, n_rows)), dpi=_DPI, layout="constrained")
+        grid = figure.subplots(n_rows, n_columns, squeeze=False, sharey=picture.kind == "dots")
+        all_axes, free = grid.ravel()[: len(picture.panels)], grid.ravel()[len(picture.panels) :]
         for axes, panel in zip(all_axes, picture.panels, strict=True):
             _fill(axes, picture, panel, styles)
+        for axes in free:
+            axes.set_axis_off()
         figure.suptitle(picture.title, fontsize=11.0)
         if picture.kind != "dots":
-            all_axes[0].set_ylabel(picture.y_label)
+            for axes in grid[:, 0]:
+                axes.set_ylabel(picture.y_label)
             found = [axes.get_legend_handles_labels() for axes in all_axes]
             handles = {label: handle for pair in found for handle, label in zip(*pair, strict=True)}
-            named = [handles[label] for label in styles]
-            figure.legend(named, list(styles), loc="outside right center", frameon=False, handlelength=3.0)
+            named: Any = [handles[label] for label in styles], list(styles)
+            looks: dict[str, Any] = {"frameon": False, "handlelength": 3.0}
+            if n_free:
+                free[-1].legend(*named, loc="center", **looks)
+            else:
+                figure.legend(*named, loc="outside right center", **looks)
         caption = picture.reading + (f" Spread: {picture.spread}." if picture.spread else "")
         figure.supxlabel("\n".join(textwrap.wrap(caption, int(17 * width))), fontsize=8.0, color="#444444")
         for path, form in zip(paths, forms, strict=True):
@@ -135,9 +150,17 @@ def _labels(picture: Picture) -> list[str]:
     return labels
 
 
-def _height(picture: Picture) -> float:
+def _grid(n_panels: int) -> tuple[int, int]:
+    """Rows and columns."""
+    n_columns = n_panels if n_panels <= _MOST_BESIDE else _COLUMNS
+    return -(-n_panels // n_columns), n_columns
+
+
+def _height(picture: Picture, n_rows: int) -> float:
+    if picture.kind != "dots":
+        return _HEIGHT + _PER_ROW * (n_rows - 1)
     n_dots = max((len(series.x) for panel in picture.panels for series in panel.series), default=0)
-    return max(_HEIGHT, 1.6 + _PER_DOT * n_dots) if picture.kind == "dots" else _HEIGHT
+    return max(_HEIGHT, 1.6 + _PER_DOT * n_dots) * n_rows
 
 
 def _fill(axes: Axes, picture: Picture, panel: Panel, styles: Mapping[str, LineStyle]) -> None:
@@ -168,10 +191,25 @@ def _lines(axes: Axes, panel: Panel, styles: Mapping[str, LineStyle]) -> None:
         style = styles[series.label]
         looks: dict[str, Any] = {"color": style.colour, "marker": style.mark, "ls": style.dash, "zorder": style.above}
         axes.plot(series.x, series.y, lw=style.width, ms=3 + style.width, label=series.label, **looks)
-        if series.spread:
-            low = [y - half for y, half in zip(series.y, series.spread, strict=True)]
-            high = [y + half for y, half in zip(series.y, series.spread, strict=True)]
+        if ends := _ends(series):
+            low, high = zip(*ends, strict=True)
             axes.fill_between(series.x, low, high, color=style.colour, alpha=0.15, lw=0)
+            for place in _alone(ends):
+                y = series.y[place]
+                error = [[y - low[place]], [high[place] - y]]
+                axes.errorbar(series.x[place], y, error, fmt="none", ecolor=style.colour, capsize=5, zorder=style.above)
+
+
+def _ends(series: Series) -> tuple[tuple[float, float], ...]:
+    if not series.spread:
+        return series.band
+    return tuple((y - half, y + half) for y, half in zip(series.y, series.spread, strict=True))
+
+
+def _alone(ends: Sequence[tuple[float, float]]) -> list[int]:
+    """Places whose spread is known and that of no neighbour is, so that a band about them has no width to be seen."""
+    known = [False, *(isfinite(low) and isfinite(high) for low, high in ends), False]
+    return [place for place in range(len(ends)) if known[place : place + 3] == [False, True, False]]
 
 
 def _bars(axes: Axes, panel: Panel, styles: Mapping[str, LineStyle]) -> None:
