@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
+
 from streamlabel.experiments.methods import BR, SLL
 from streamlabel.experiments.table2 import Table2Record
 from streamlabel.experiments.table2_gains import pictures
@@ -96,5 +98,32 @@ def test_table_and_picture_speak_the_same_way_and_less_ranking_loss_is_a_gain():
     ]  # fmt: skip
     assert "the sign of the ranking loss, of which less is better, is turned" in found.body
     (picture,) = pictures(both)
-    assert {series.y for panel in picture.panels for series in panel.series} == {(1.0,)}
+    shown = [series.y[0] for panel in picture.panels for series in panel.series]
+    assert shown == pytest.approx([1.0, 1.0, 1.0, 0.0, 10.0])
+    assert "sign turned" in picture.panels[-1].title
     assert "Above zero SLL is better" in picture.reading
+
+
+def test_a_picture_counts_its_own_forms_apart_and_nothing_that_is_not_counted():
+    ours, other = records(SLL, (40.0, 42.0) * 2), records("SLL logistic", (30.0, 32.0) * 2)
+    everything = [*ours, *other, *records("LEML", (41.0, 43.0) * 2), *records("river", (41.0, 43.0) * 2)]
+    (picture,) = pictures(everything)
+    assert (
+        "0 wins, 2 ties, 3 losses for SLL over all points of its competitors; 3 wins, 2 ties, 0 losses over those "
+        in (picture.reading)
+    )
+    (only_own,) = pictures([*ours, *other])
+    assert only_own.reading.endswith("in every panel: 3 wins, 2 ties, 0 losses over those of its own other forms.")
+    for changes in ({"dataset": "wiki10-31k (stand-in twin)"}, {"tuned": False}):
+        (uncounted,) = pictures([replace(one, **changes) for one in everything])
+        assert "wins" not in uncounted.reading
+    assert pictures(other) == []
+
+
+def test_a_method_that_met_the_largest_batch_only_is_one_point_with_its_spread():
+    ours = [*records(SLL, (40.0, 42.0)), *records(SLL, (41.0, 41.0), batch=20)]
+    both = [*ours, *records(BR, (39.0, 41.0)), *records(BR, (40.0, 41.0), batch=20)]
+    (picture,) = pictures([*both, *records("LEML", (38.0, 42.0), batch=20)])
+    alone, several = picture.panels[0].series[::-1]
+    assert (alone.label, alone.x, alone.y, alone.spread) == ("LEML", (20.0,), (1.0,), (2.0,))
+    assert several.x == (10.0, 20.0)

@@ -9,9 +9,10 @@ from streamlabel.experiments.comparisons import Comparison, paired
 from streamlabel.experiments.method_tables import by_method, quick_form, tuned_only, verdicts
 from streamlabel.experiments.methods import OWN, PEERS, SLL
 from streamlabel.experiments.pictures import Panel, Picture, Series, slug
+from streamlabel.experiments.reading import is_counted, is_made_up
 from streamlabel.experiments.table2 import Table2Record
 
-__all__ = ["compare", "pictures"]
+__all__ = ["compare", "counted_and_own_forms", "made_up_note", "pictures"]
 
 _POINTS = (
     ("p1", "P@1", 1.0),
@@ -20,6 +21,7 @@ _POINTS = (
     ("micro_auc", "micro AUC", 100.0),
     ("ranking_loss", "ranking loss", -100.0),
 )
+_PANELS = {"ranking loss": "ranking loss (sign turned: the other minus SLL)"}
 
 
 def compare(records: Sequence[Table2Record]) -> tuple[Comparison, ...]:
@@ -44,30 +46,51 @@ def compare(records: Sequence[Table2Record]) -> tuple[Comparison, ...]:
     return tuple(found)
 
 
+def counted_and_own_forms(compared: Sequence[Comparison]) -> tuple[list[Comparison], list[Comparison]]:
+    """What the report counts, and, by the same rule, SLL against its own other forms, which are no competitors."""
+    sure = [c for c in compared if not (c.quick or is_made_up(c))]
+    return [c for c in sure if is_counted(c)], [c for c in sure if not is_counted(c)]
+
+
+def made_up_note(compared: Sequence[Comparison]) -> str:
+    """A sentence after others; empty where all sets are real."""
+    names = dict.fromkeys(c.dataset for c in compared if is_made_up(c))
+    return f" Not counted, because rows and labels were made up: {', '.join(names)}." if names else ""
+
+
 def pictures(records: Sequence[Table2Record]) -> list[Picture]:
-    """P@1/3/5 against the size of the batch, as differences: the lines themselves lie on one another."""
+    """All measures against the size of the batch, as differences: the lines themselves lie on one another."""
     records = tuned_only(records)
     compared = compare(records)
     found = []
     for dataset in dict.fromkeys(record.dataset for record in records):
-        here = [c for c in compared if c.dataset == dataset and c.competitor in OWN and c.measure.startswith("P@")]
+        here = [c for c in compared if c.dataset == dataset and c.competitor in OWN]
         if here:
-            panels = tuple(Panel(measure, _lines(here, measure)) for measure in dict.fromkeys(c.measure for c in here))
+            panels = tuple(
+                Panel(_PANELS.get(name, name), _lines(here, name)) for name in dict.fromkeys(c.measure for c in here)
+            )
             n_orders = len({record.seed for record in records if record.dataset == dataset})
             found.append(
                 Picture(
                     slug(dataset),
                     f"{dataset}: SLL against the others on new labels",
                     "new labels in the batch",
-                    "SLL minus the other (points)",
+                    "SLL minus the other (percentage points)",
                     panels,
-                    f"{quick_form(records)}Above zero SLL is better than the method on the same new labels, below zero "
-                    f"worse: {verdicts(here)} for SLL over all points shown.",
+                    quick_form(records) + _reading(here),
                     spread=f"standard error over {n_orders} orders of the labels" if n_orders > 1 else "",
                     zero=True,
                 )
             )
     return found
+
+
+def _reading(here: Sequence[Comparison]) -> str:
+    said = "Above zero SLL is better than the method on the same new labels, below zero worse, in every panel"
+    competitors, own = counted_and_own_forms(here)
+    counts = [f"{verdicts(competitors)} for SLL over all points of its competitors"] if competitors else []
+    counts += [f"{verdicts(own)} over those of its own other forms"] if own else []
+    return f"{said}: {'; '.join(counts)}." if counts else f"{said}.{made_up_note(here)}"
 
 
 def _lines(compared: Sequence[Comparison], measure: str) -> tuple[Series, ...]:

@@ -27,11 +27,11 @@ from streamlabel.experiments.method_tables import (
     verdicts,
     with_spread,
 )
-from streamlabel.experiments.methods import OWN, PAPER_NAMES, PEERS, SLL
+from streamlabel.experiments.methods import OWN, PAPER_NAMES, PEERS
 from streamlabel.experiments.paper_figures import DSLL, paper_figure
 from streamlabel.experiments.sets import asked_name
 from streamlabel.experiments.table2 import Table2Record
-from streamlabel.experiments.table2_gains import compare, pictures
+from streamlabel.experiments.table2_gains import compare, counted_and_own_forms, made_up_note, pictures
 from streamlabel.experiments.tables import markdown_table
 
 __all__ = ["EXPERIMENT", "page"]
@@ -145,12 +145,12 @@ def _all_methods(records: Sequence[Table2Record], n_orders: int) -> str:
 
 
 def _sentence(compared: Sequence[Comparison]) -> str:
-    """How often SLL won, and against whom it lost most."""
+    """How often SLL won, and against whom it lost most, over what the report counts."""
     if not compared:
         return _NOTHING
-    own = [c for c in compared if c.competitor.startswith(SLL)]
-    against = [c for c in compared if c.competitor in PAPER_NAMES and c not in own]
-    rest = [c for c in compared if c.competitor not in PAPER_NAMES and c not in own]
+    competitors, own = counted_and_own_forms(compared)
+    against = [c for c in competitors if c.competitor in PAPER_NAMES]
+    rest = [c for c in competitors if c.competitor not in PAPER_NAMES]
     parts = []
     if against:
         names = ", ".join(dict.fromkeys(c.competitor for c in against))
@@ -163,7 +163,8 @@ def _sentence(compared: Sequence[Comparison]) -> str:
         )
     if own:
         parts.append(f"its own other forms: {verdicts(own)}")
-    return f"With all rows annotated, SLL against {'; against '.join(parts)}."
+    said = f"With all rows annotated, SLL against {'; against '.join(parts)}." if parts else "Nothing is counted here."
+    return said + made_up_note(compared)
 
 
 def _data(records: Sequence[Table2Record]) -> list[dict[str, Any]]:
