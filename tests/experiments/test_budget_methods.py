@@ -6,24 +6,21 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
-from streamlabel.data.synthetic import make_planted_labels
+from planted_past import planted_past
 from streamlabel.experiments import budget_methods
 from streamlabel.experiments.arrivals import corpus_sets
 from streamlabel.experiments.budget import BudgetRecord, BudgetTask, run_on
-from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE, Past, parse_methods
+from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE, USUAL, VARIANTS, parse_methods
+from streamlabel.experiments.budget_past import Past
 
 ROWS = np.arange(0, 120, 3)
 
 
 @pytest.fixture(scope="module")
 def past() -> Past:
-    planted = make_planted_labels(160, 20, 12, 6, noise=0.1, feature_noise=0.3, random_state=0)
-    X = sparse.csr_array(normalize(planted.X))
-    Y_past, Y_new = (sparse.csr_array(Y)[:120] for Y in (planted.Y_past, planted.Y_new))
-    return Past(X[:120], Y_past, Y_new, X[120:], seed=0)
+    return planted_past()
 
 
 @pytest.fixture(scope="module")
@@ -60,17 +57,6 @@ def test_one_vs_rest_is_scikit_learns_at_a_strength_of_the_grid(past, able, name
     assert any(np.allclose(answer.scores[:, 0], scores) for scores in candidates)
 
 
-@pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC"])
-def test_the_strength_is_chosen_without_new_labels_and_test_rows(past, name):
-    other = Past(past.X, past.Y_past, past.Y_new * 0, past.X_test * 0.0, past.seed)
-    assert METHODS[name]._choose(other, 40) == METHODS[name]._choose(past, 40)
-
-
-def test_where_no_past_label_can_be_judged_the_strength_is_in_the_middle(past):
-    empty = Past(past.X, past.Y_past * 0, past.Y_new, past.X_test, 0)
-    assert METHODS["LogisticRegression"]._choose(empty, 40) == 10.0
-
-
 def test_what_cannot_be_learned_scores_what_a_classifier_without_features_would():
     y = np.repeat([1, 0], [30, 90])
     nothing = np.zeros((120, 1))
@@ -104,8 +90,12 @@ def test_the_past_is_fitted_once_a_loss(past, able):
     assert len(model.label_names_) == past.Y_past.shape[1]  # copies arrived, not the model
 
 
+def test_what_learns_all_labels_together_is_run_by_default_and_is_a_competitor():
+    assert {"LEML", "SLEEC"} <= set(USUAL) - set(VARIANTS)
+
+
 def test_names_of_methods():
     assert parse_methods("all") == tuple(METHODS)
     assert parse_methods(" LinearSVC ,own ridge") == (OWN_RIDGE, "LinearSVC")
-    with pytest.raises(ValueError, match=r"no method is called 'svm'; there are with the past, .*LinearSVC, and 'all'"):
+    with pytest.raises(ValueError, match=r"no method is called 'svm'; there are with the past, .*SLEEC, and 'all'"):
         parse_methods("svm")

@@ -10,7 +10,8 @@ import numpy as np
 
 from streamlabel.data.label_stream import random_stream
 from streamlabel.exceptions import DataError
-from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE, PAPER, USUAL, Answer, Past
+from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE, PAPER, USUAL
+from streamlabel.experiments.budget_past import Answer, Past
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.rows import learnable, unit_rows
