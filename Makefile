@@ -6,12 +6,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 XDIST  ?= -n 2
+REPRODUCE := $(BIN)/streamlabel reproduce
 
 # ../shared/data is where the developers keep the real data sets; elsewhere set STREAMLABEL_DATA yourself.
 STREAMLABEL_DATA ?= $(abspath $(wildcard ../shared/data))
 export STREAMLABEL_DATA
 
-.PHONY: help demo test test-slow test-core lint format bench docs lock clean
+.PHONY: help demo test test-slow test-core lint format bench results docs lock clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +64,20 @@ format: $(VENV)/.dev  ## rewrite the code in the common style
 bench: $(VENV)/.dev  ## the benchmarks, as ratios within one run
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
+results: $(VENV)/.dev  ## all experiments into results/, then docs/results.md of them (hours; goes on where it stopped)
+	$(REPRODUCE) table3
+	$(REPRODUCE) bounds
+	$(REPRODUCE) budget
+	$(REPRODUCE) timeline --start 1985,1995,2004
+	$(REPRODUCE) figure1
+	$(REPRODUCE) figure2
+	$(REPRODUCE) figure2 --dataset eurlex57k --seeds 1 --methods 'SLL,BR ridge,BR logistic,LEML,SLEEC,omikuji'
+	$(REPRODUCE) figure2 --dataset wiki10-31k --dataset citeulike-t --seeds 1 --methods 'SLL,BR ridge,BR logistic,LEML,SLEEC'
+	$(REPRODUCE) table2
+	$(REPRODUCE) table2 --dataset eurlex-4k --dataset wiki10-31k --methods 'SLL,BR ridge,LEML,SLEEC'
+	$(REPRODUCE) table2 --dataset eurlex-4k --methods 'BR logistic'
+	$(REPRODUCE) report --from results --out docs/results.md
+
 docs: $(VENV)/.docs  ## the documentation as HTML in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
@@ -73,5 +88,5 @@ lock: pyproject.toml  ## raise the development versions in constraints.txt
 	sed -i "/^streamlabel @/d" constraints.txt
 	rm -rf $(VENV)-lock
 
-clean:  ## remove what the targets made
+clean:  ## remove what the targets made, but for results/
 	rm -rf $(VENV) $(VENV)-core $(VENV)-lock build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
