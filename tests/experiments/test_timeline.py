@@ -222,11 +222,64 @@ def test_seeds_are_averaged_label_by_label_before_anything_is_judged(records):
 def test_the_sentence_says_for_how_many_labels_the_past_was_used(records):
     labels = sorted({record.label for record in records})
     some = [replace(r, past_used=r.method == WITH_PAST and r.label in labels[:2]) for r in records]
-    assert EXPERIMENT.page(some).sentence.startswith(f"With the past (used for 2 of {len(labels)} labels), those born")
+    assert f"annotated for 1 year, the past used for 2 of {len(labels)} labels: AUC" in EXPERIMENT.page(some).sentence
     other = [replace(r, seed=1, past_used=r.method == WITH_PAST and r.label == labels[2]) for r in records]
     said = f"used for 3 of {len(labels)} labels (with any seed)"
     assert said in EXPERIMENT.page([*some, *other]).sentence
     assert said in EXPERIMENT.page([*some, *other]).body
+
+
+def without_past(records):
+    """As if the trials had chosen not to use it: the learner has the figures of own ridge."""
+    alone = {(r.label, r.age): r for r in records if r.method == OWN_RIDGE}
+    return [replace(alone[r.label, r.age], method=WITH_PAST) if r.method == WITH_PAST else r for r in records]
+
+
+def test_a_learner_that_left_the_past_alone_is_said_to_be_ridge(records):
+    ridge = [replace(r, auc=50.0 if r.method == LOGISTIC else r.auc) for r in without_past(records)]
+    n_labels = len({r.label for r in records})
+    page = EXPERIMENT.page(ridge)
+    said = f"The past was used for 0 of {n_labels} arrivals: the learner's trials on known labels chose not to use it"
+    assert page.sentence.startswith(said)
+    assert "against own ridge" not in page.sentence
+    assert "Why the past was not used: the learner uses it only where" in page.body
+    assert "lie on each other: the learner chose" in EXPERIMENT.pictures(ridge)[0].reading
+    assert "Logistic regression is worse at 1 of 1 starts in AUC," in page.sentence
+    assert "use it instead" not in page.sentence
+    better = [replace(r, auc=100.0 if r.method == LOGISTIC else r.auc) for r in ridge]
+    assert "better at 1 of 1 starts in AUC" in EXPERIMENT.page(better).sentence
+    assert "use it instead where AUC is what you need." in EXPERIMENT.page(better).sentence
+
+
+def test_one_label_that_used_the_past_or_another_figure_is_not_ridge(records):
+    ridge = without_past(records)
+    first = next(i for i, r in enumerate(ridge) if r.method == WITH_PAST and r.age == EVER)
+    for other in (replace(ridge[first], past_used=True), replace(ridge[first], auc=ridge[first].auc - 1e-9)):
+        page = EXPERIMENT.page([*ridge[:first], other, *ridge[first + 1 :]])
+        assert "chose not to" not in page.sentence
+        assert "against own ridge" in page.sentence
+        assert "Why the past" not in page.body
+
+
+def test_only_the_starts_without_the_past_are_called_ridge(records):
+    used = [replace(r, start=2021, past_used=r.method == WITH_PAST) for r in records]
+    sentence = EXPERIMENT.page([*without_past(records), *used]).sentence
+    n_labels = len({r.label for r in records})
+    assert sentence.startswith(f"The past was used for 0 of {n_labels} arrivals where labels are born from 2020 on: ")
+
+
+def test_points_of_few_labels_are_in_the_tables_and_not_in_the_pictures(records):
+    picture = EXPERIMENT.pictures(records)[0]
+    counts = {age: len({r.label for r in records if r.age == age}) for age in {r.age for r in records} - {EVER}}
+    assert picture.panels[0].series[0].x == tuple(sorted(age for age, n in counts.items() if n >= 5))
+    assert ("Points of fewer than 5 labels are left out." in picture.reading) == (min(counts.values()) < 5)
+    labels = sorted({r.label for r in records if r.age == 1})
+    for n_labels, shown in ((4, False), (5, True)):
+        few = [r for r in records if r.age != 1 or r.label in labels[:n_labels]]
+        picture = EXPERIMENT.pictures(few)[0]
+        assert (1.0 in picture.panels[0].series[0].x) == shown
+        assert "| 1 to 2 |" in " ".join(EXPERIMENT.page(few).body.split())
+    assert "left out" in EXPERIMENT.pictures([r for r in records if r.age != 1 or r.label in labels[:4]])[0].reading
 
 
 @pytest.mark.parametrize("n_records", [1, 4, 7])
