@@ -101,6 +101,15 @@ def test_the_rule_that_is_stated_is_the_rule_that_is_used():
     assert Comparison("a", "b", "c", "d", 2.75, 1.0, 4).verdict == "ties"
 
 
+def test_pairs_that_are_no_runs_with_the_same_seed_are_named_where_there_are_such():
+    one_run, labels = "In figure1 a competitor that draws nothing at random is run once", "In timeline they are labels"
+    assert one_run in reading({"figure1": [one(1.0, 0.1)], "budget": [one(1.0, 0.1)]})
+    assert labels in reading({"timeline": [one(1.0, 0.1)]})
+    text = reading({"budget": [one(1.0, 0.1)], "figure1": [], "timeline": [one(1.0, 0.1, dataset="news corpus")]})
+    assert one_run not in text
+    assert labels not in text
+
+
 def test_one_seed_decides_nothing():
     text = reading({"a": [one(9.0, None)]})
     assert "wins 0, ties 0 and loses 0; 1 with fewer than 4 pairs are undecided" in text

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from streamlabel.exceptions import DataError, NotFoundError
-from streamlabel.experiments.experiment import Setting
+from streamlabel.experiments.experiment import Page, Setting
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
 from streamlabel.experiments.results_page import write_results_page
 from streamlabel.experiments.runner import planned, record_file, run_experiment, write_results
@@ -59,7 +60,39 @@ def test_pictures_lie_beside_the_page_and_are_linked_from_it(folder):
 def test_headings_of_an_experiment_lie_under_its_own(folder, monkeypatch):
     text = make(folder).text
     headings = [line for line in text.splitlines() if line.startswith("#")]
-    assert headings == ["# Results", "## Where the learner wins, ties and loses", "## A toy", "### Values"]
+    assert headings == [
+        "# Results",
+        "## What the words mean",
+        "## What the experiments show",
+        "## Where the learner wins, ties and loses",
+        "## A toy",
+        "### Values",
+    ]
+
+
+def test_words_are_explained_before_they_are_used(folder):
+    words, _, rest = make(folder).text.partition("## What the experiments show")
+    for term in ("SLL", "own ridge", "BR ridge", "LEML", "SLEEC", "P@k", "AUC", "average precision", "stand-in"):
+        assert term.lower() in words.lower()
+    assert "- toy (" in rest
+
+
+def test_a_sentence_with_several_sets_has_a_point_for_each(folder, monkeypatch):
+    file = record_file(TOY, folder / "results")
+    run_experiment(TOY, planned(TOY, Setting(("b (stand-in c)",), (0,))), file)
+
+    def page(records):
+        return Page("It grows: a by 1; b (stand-in c) by 2. Both a lot. a: 3. More. b (stand-in c): 4.", "", {})
+
+    monkeypatch.setattr("toy_experiment.TOY", replace(TOY, page=page))
+    lines = make(folder).text.splitlines()
+    points = ["- It grows:", "  - a by 1.", "  - b (stand-in c) by 2.", "- Both a lot.", "- a: 3. More.",
+              "- b (stand-in c): 4."]  # fmt: skip
+    first = next(i for i, line in enumerate(lines) if line.startswith("- toy ("))
+    assert lines[first].endswith("9 records):")
+    assert lines[first + 1 : first + 7] == [f"  {point}" for point in points]
+    section = lines.index("## A toy")
+    assert lines[section + 4 : section + 10] == points
 
 
 def test_without_matplotlib_all_else_is_there(folder, monkeypatch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from scipy.special import stdtrit
 
@@ -53,7 +53,7 @@ _QUICK = "Of quick runs, whose hyper-parameters were not chosen, which decide no
 
 def _counted(competitors: Mapping[str, Sequence[Comparison]], everything: Sequence[Comparison]) -> list[str]:
     return [
-        _preface(everything),
+        _preface(everything, [name for name, group in competitors.items() if group]),
         "What to do, by how many rows are annotated for a new label. The same method of several libraries counts as "
         f"one; the learner is ahead where its wins exceed its losses by more than {LEAD:.0%} of the decided "
         "comparisons, behind where its losses exceed its wins by as much, else level:",
@@ -92,23 +92,35 @@ def _standings_table(found: Mapping[str, Iterable[Comparison]]) -> str:
     return markdown_table(["experiment", "set", "against", *_VERDICTS], body)
 
 
-def _preface(comparisons: Sequence[Comparison]) -> str:
+def _preface(comparisons: Sequence[Comparison], experiments: Collection[str]) -> str:
     found = Standing.of(comparisons)
     undecided = f"; {found.undecided} with fewer than {FEWEST_PAIRS} pairs are undecided" if found.undecided else ""
-    return (
-        f"Of {len(comparisons)} comparisons (of one set, number of rows or labels, measure and competitor), the "
-        f"learner ('SLL' in table2 and figure1, 'with the past' in budget and timeline: the same learner) wins "
-        f"{found.wins}, ties {found.ties} and loses {found.loses}{undecided}. It wins or loses where the mean "
-        f"difference is more than {LEAST:g} points and zero lies outside its two-sided {LEVEL:.0%} interval by "
-        f"Student's t ({_quantile(5):.1f} standard errors with 5 pairs); all else is a tie. With fewer than "
-        f"{FEWEST_PAIRS} pairs nothing is decided, for the interval is too wide to tell a tie from too few runs "
-        f"({_quantile(2):.1f} standard errors with 2 pairs). Pairs are runs with the same seed, in timeline the same "
-        "label. They share one split into training and test rows and differ in the order of the labels and in what "
-        "was drawn, so they say nothing about other splits; and since the batches of one order are nested and the "
-        "measures are taken on the same scores, the comparisons are not independent of one another. Of true ties up "
-        f"to one in {1 / (1 - LEVEL):.0f} is called won or lost by chance: read the counts, as a summary, not single "
-        "comparisons. Above zero a difference speaks for the learner, also in the ranking loss, whose sign is turned."
+    pairs = "".join(note for name, note in _PAIRS.items() if name in experiments)
+    return "\n".join(
+        [
+            f"Of {len(comparisons)} comparisons (of one set, number of rows or labels, measure and competitor), the "
+            f"learner wins {found.wins}, ties {found.ties} and loses {found.loses}{undecided}. How this is counted:\n",
+            f"- It wins or loses where the mean difference is more than {LEAST:g} points and zero lies outside its "
+            f"two-sided {LEVEL:.0%} interval by Student's t ({_quantile(5):.1f} standard errors with 5 pairs); all "
+            "else is a tie. Above zero a difference speaks for the learner, also in the ranking loss, whose sign is "
+            "turned.",
+            f"- Fewer than {FEWEST_PAIRS} pairs decide nothing, for the interval is too wide to tell a tie from too "
+            f"few runs ({_quantile(2):.1f} standard errors with 2 pairs).",
+            f"- Pairs are runs with the same seed.{pairs}",
+            "- The runs on a set share one split into training and test rows and differ in the order of the labels and "
+            "in what was drawn, so they say nothing about other splits.",
+            "- The batches of one order are nested and the measures are taken on the same scores, so the comparisons "
+            f"are not independent of one another, and of true ties up to one in {1 / (1 - LEVEL):.0f} is called won or "
+            "lost by chance: read the counts, as a summary, not single comparisons.",
+        ]
     )
+
+
+_PAIRS = {  # by experiment, where they are not runs with the same seed
+    "figure1": " In figure1 a competitor that draws nothing at random is run once: its one figure stands against those "
+    "of the learner over several orders of the labels, whose number counts as that of pairs.",
+    "timeline": " In timeline they are labels: the learner and a competitor on the same one.",
+}
 
 
 def _quantile(n_pairs: int) -> float:

@@ -6,7 +6,7 @@ import dataclasses
 import datetime
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from typing import Any
 from streamlabel.exceptions import MissingExtraError, NotFoundError
 from streamlabel.experiments.comparisons import Comparison
 from streamlabel.experiments.experiment import Experiment, Page
+from streamlabel.experiments.glossary import glossary
 from streamlabel.experiments.method_tables import counted
+from streamlabel.experiments.outline import outline
 from streamlabel.experiments.pictures import draw
 from streamlabel.experiments.provenance import Origin, read_origin
 from streamlabel.experiments.reading import is_counted, reading
@@ -43,7 +45,16 @@ class _Found:
     page: Page
     n_records: int
     origin: Origin
+    sets: tuple[str, ...]
     pictures: dict[str, str] = field(default_factory=dict)  # title to link
+
+    @property
+    def points(self) -> list[str]:
+        """Its sentence as lines of a list; a single one where there is nothing to divide."""
+        lines = []
+        for sentence, parts in outline(self.page.sentence, self.sets):
+            lines += [f"- {sentence}", *(f"  - {part}" for part in parts)]
+        return lines
 
 
 def write_results_page(
@@ -69,7 +80,8 @@ def write_results_page(
         if not records:
             not_run.append(name)
             continue
-        one = _Found(experiment, experiment.page(records), len(records), read_origin(folder / f"{name}.run.json"))
+        origin, sets = read_origin(folder / f"{name}.run.json"), _sets(records)
+        one = _Found(experiment, experiment.page(records), len(records), origin, sets)
         try:
             for picture in experiment.pictures(records):
                 (path,) = draw(picture, picture_folder, name, ("png",))
@@ -84,6 +96,10 @@ def write_results_page(
     text = _text(found, not_run)
     write_whole(out, text)
     return ResultsPage(text, _data(found, not_run), tuple(not_run), missing)
+
+
+def _sets(records: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(record.dataset for record in records if hasattr(record, "dataset")))
 
 
 def _comparisons(found: list[_Found], counts: bool) -> dict[str, list[Comparison]]:
@@ -112,12 +128,16 @@ def _text(found: list[_Found], not_run: list[str]) -> str:
         "# Results",
         "Made from the records of the experiments by `streamlabel reproduce report`; [Experiments](experiments.md) "
         f"says how to run them. This page was made on {datetime.date.today().isoformat()}.",
+        "## What the words mean",
+        glossary(),
+        "## What the experiments show",
         _overview(found, not_run),
     ]
     compared = {one.experiment.name: one.page.comparisons for one in found}
     parts += [*_machines(found), *_commits(found), "## Where the learner wins, ties and loses", reading(compared)]
     for one in found:
-        parts += [f"## {one.experiment.title}", _commands(one), one.page.sentence]
+        shown = "\n".join(one.points) if len(one.points) > 1 else one.page.sentence
+        parts += [f"## {one.experiment.title}", _commands(one), shown]
         parts += [f"![{title}]({link})" for title, link in one.pictures.items()]
         parts.append(re.sub(r"^(#+ )", r"#\1", one.page.body.strip(), flags=re.MULTILINE))
     return "\n\n".join(parts) + "\n"
@@ -130,11 +150,13 @@ def _commands(one: _Found) -> str:
 
 
 def _overview(found: list[_Found], not_run: list[str]) -> str:
-    lines = [
-        f"- {one.experiment.name} ({one.origin.date or 'date unknown'}, {counted(one.n_records, 'record')}): "
-        f"{one.page.sentence}"
-        for one in found
-    ]
+    lines = []
+    for one in found:
+        first = f"- {one.experiment.name} ({one.origin.date or 'date unknown'}, {counted(one.n_records, 'record')}):"
+        if len(one.points) > 1:
+            lines += [first, *(f"  {line}" for line in one.points)]
+        else:
+            lines.append(f"{first} {one.page.sentence}")
     return "\n".join([*lines, *(f"- {name}: not run." for name in not_run)])
 
 
