@@ -152,7 +152,7 @@ def left_out_note(run: Collection[str]) -> str:
     if "river" in run:
         parts.append(f"river is shown {RIVER_CELLS:,} answers (rows times labels) at most, in one pass.")
     if "omikuji" in run:
-        parts.append("omikuji takes no seed: its figures differ a little from run to run.")
+        parts.append("omikuji takes no seed: run again, it gives other figures.")
     if set(run) & set(PEERS):
         parts.append("Methods of other libraries are run on one thread.")
     return " ".join(parts)
