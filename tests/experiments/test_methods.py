@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -98,6 +99,35 @@ def test_napkinxc_scores_are_its_probabilities():
         best = peer._model.predict(sparse.csr_matrix(X_TEST), top_k=1)
         top = scores[np.arange(200), [row[0] for row in best]]
         np.testing.assert_allclose(top, scores.max(axis=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["BR", "PLT"])
+def test_napkinxc_does_not_mind_the_order_in_which_a_row_stores_its_labels(kind):
+    pytest.importorskip("napkinxc")
+    mixed = TRAIN.Y[:, np.random.default_rng(0).permutation(TRAIN.n_labels)]
+    assert not mixed.has_sorted_indices
+    found, expected = (
+        NapkinXC(kind, liblinear_c=1.0, seed=0).fit(X, Y).decision_function(X_TEST)
+        for Y in (mixed, sparse.csr_array(mixed.toarray()))
+    )
+    np.testing.assert_array_equal(found, expected)
+    assert (found.max(axis=0) > 0.0).all()
+
+
+@pytest.mark.parametrize("make", [partial(Omikuji, 100.0), partial(NapkinXC, "BR", 100.0, seed=0)])
+def test_trees_have_passes_enough_to_converge_on_dense_rows(make, monkeypatch):
+    pytest.importorskip("omikuji")
+    pytest.importorskip("napkinxc")
+    draw = np.random.default_rng(0)
+    dense = draw.random((150, 30)) + 5.0
+    Y = sparse.csr_array(((dense - 5.5) @ draw.standard_normal((30, 8)) > 1.0).astype(np.int8))
+    found = []
+    for most in (20, 1000):
+        monkeypatch.setattr(peers, "_MOST_PASSES", most)
+        found.append(
+            precision_at_k(Y, make().fit(sparse.csr_array(dense), Y).decision_function(sparse.csr_array(dense)), 1)
+        )
+    assert found[1] > found[0] + 0.05
 
 
 def test_omikuji_scores_every_label(capfd):

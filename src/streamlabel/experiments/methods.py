@@ -122,9 +122,9 @@ def _river(parameters: Parameters, seed: int) -> Learner:
 
 
 _PAPER: dict[str, Any] = {"metric": None, "start": "alternating", "coupled": True}
-_BETAS = ("auto", 0.3, 1.0, 3.0, 10.0, 30.0)
+_BETAS = ("auto", 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 _LAMS = ("auto", 0.001, 0.01)  # "auto" is 0.003
-_LOSS_BETAS = ("auto", 0.1, 0.3, 1.0, 3.0)
+_LOSS_BETAS = ("auto", 0.03, 0.1, 0.3, 1.0, 3.0)
 
 _SLOW = 3 * 10**8  # about eight minutes of a core
 _OWN_METHODS = (
@@ -157,26 +157,26 @@ _OWN_METHODS = (
 )  # fmt: skip
 _PEER_METHODS = (
     Method(
-        "scikit-learn logistic", partial(_one_vs_rest, kind="logistic"), _grid(C=(3.0, 1.0, 10.0)),
+        "scikit-learn logistic", partial(_one_vs_rest, kind="logistic"), _grid(C=(3.0, 1.0, 10.0, 0.3, 30.0)),
         independent=True, apart=True, most_cells=_SLOW,
     ),
     Method(
-        "scikit-learn SVM", partial(_one_vs_rest, kind="svm"), _grid(C=(0.3, 0.1, 1.0)),
+        "scikit-learn SVM", partial(_one_vs_rest, kind="svm"), _grid(C=(0.3, 0.1, 1.0, 0.03, 3.0)),
         independent=True, apart=True, random=True, most_cells=_SLOW,
     ),
     Method(
-        "napkinXC BR", _napkin_br, _grid(liblinear_c=(10.0, 3.0, 1.0)),
+        "napkinXC BR", _napkin_br, _grid(liblinear_c=(10.0, 3.0, 1.0, 0.3, 30.0)),
         apart=True, most_cells=_SLOW, package="napkinxc",
     ),
     Method(
-        "napkinXC tree", _napkin_tree, _grid(liblinear_c=(10.0, 3.0, 1.0)),
+        "napkinXC tree", _napkin_tree, _grid(liblinear_c=(10.0, 3.0, 1.0, 0.3, 30.0)),
         retrains=True, random=True, most_cells=4 * _SLOW, package="napkinxc",
     ),
     Method(
-        "omikuji", _omikuji, _grid(linear_c=(1.0, 0.3)),
+        "omikuji", _omikuji, _grid(linear_c=(1.0, 0.3, 3.0, 0.1)),
         retrains=True, random=True, most_cells=4 * _SLOW, package="omikuji",
     ),
-    Method("river", _river, _grid(rate=(1.0, 0.1, 5.0)), apart=True, random=True, package="river"),
+    Method("river", _river, _grid(rate=(1.0, 0.1, 5.0, 0.02, 25.0)), apart=True, random=True, package="river"),
 )  # fmt: skip
 METHODS = {method.name: method for method in (*_OWN_METHODS, *_PEER_METHODS)}
 OWN = tuple(method.name for method in _OWN_METHODS)
