@@ -165,15 +165,15 @@ _PEER_METHODS = (
         independent=True, apart=True, random=True, most_cells=_SLOW,
     ),
     Method(
-        "napkinXC BR", _napkin_br, _grid(liblinear_c=(10.0, 3.0, 1.0, 0.3, 30.0)),
+        "napkinXC BR", _napkin_br, _grid(liblinear_c=(3.0, 1.0, 10.0, 0.3, 30.0)),
         apart=True, most_cells=_SLOW, package="napkinxc",
     ),
     Method(
-        "napkinXC tree", _napkin_tree, _grid(liblinear_c=(10.0, 3.0, 1.0, 0.3, 30.0)),
+        "napkinXC tree", _napkin_tree, _grid(liblinear_c=(3.0, 1.0, 10.0, 0.3, 30.0)),
         retrains=True, random=True, most_cells=4 * _SLOW, package="napkinxc",
     ),
     Method(
-        "omikuji", _omikuji, _grid(linear_c=(1.0, 0.3, 3.0, 0.1)),
+        "omikuji", _omikuji, _grid(linear_c=(0.3, 0.1, 1.0, 3.0)),
         retrains=True, random=True, most_cells=4 * _SLOW, package="omikuji",
     ),
     Method("river", _river, _grid(rate=(1.0, 0.1, 5.0, 0.02, 25.0)), apart=True, random=True, package="river"),

@@ -38,7 +38,7 @@ __all__ = ["RIVER_CELLS", "NapkinXC", "Omikuji", "OneVsRest", "Peer", "River", "
 RIVER_CELLS = 1_000_000  # answers (rows times labels) that river is shown: it takes one label of one row at a time
 
 
-_MOST_PASSES = 1000
+_MOST_PASSES = 500
 
 
 class Peer(Protocol):
