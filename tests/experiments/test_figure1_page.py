@@ -65,6 +65,7 @@ def test_a_cell_of_fewer_orders_says_so_where_more_were_to_come():
     assert everybody[BR][0] == "59.00"
     assert everybody["LEML"][0] == "58.00 (1 order)"
     assert "Not all orders are there yet of SLL, LEML: their cells say how many." in found
+    assert "nothing arrives: SLL is BR ridge" in found
 
 
 def test_all_hyper_parameters_of_a_method_are_shown():

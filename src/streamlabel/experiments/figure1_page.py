@@ -57,9 +57,9 @@ def page(records: Sequence[Figure1Record]) -> Page:
             parts += [f"### {dataset}: {method} by the share of labels at the start", _curve_table(own, n_orders)]
         parts += [
             f"### {dataset}: all labels at the start, all methods",
-            "Nothing arrives here: SLL is BR ridge and SLL logistic is BR logistic, but for the hyper-parameters that "
-            "each has chosen.",
             _all_methods([record for record in here if record.share == 100], n_orders),
+            "With all labels at the start nothing arrives: SLL is BR ridge and SLL logistic is BR logistic, but for the "
+            "hyper-parameters that each has chosen.",
             left_out_note({record.method for record in here}),
         ]
     return Page(sentence(records), "\n\n".join(parts), {"rows": _data(records)}, compare(records))
