@@ -58,8 +58,8 @@ def page(records: Sequence[Figure1Record]) -> Page:
         parts += [
             f"### {dataset}: all labels at the start, all methods",
             _all_methods([record for record in here if record.share == 100], n_orders),
-            "With all labels at the start nothing arrives: SLL is BR ridge and SLL logistic is BR logistic, but for the "
-            "hyper-parameters that each has chosen.",
+            "With all labels at the start nothing arrives: SLL is BR ridge and SLL logistic is BR logistic, but for "
+            "the hyper-parameters that each has chosen.",
             left_out_note({record.method for record in here}),
         ]
     return Page(sentence(records), "\n\n".join(parts), {"rows": _data(records)}, compare(records))
