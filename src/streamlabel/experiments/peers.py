@@ -3,8 +3,7 @@
 The only door to napkinXC, omikuji and river, none of which the package needs: `missing` says which is not installed.
 Strengths (``C``, learning rates) are given for rows of mean squared distance 1 from their mean, and divided by what it
 is, so that one grid serves sparse and dense rows. napkinXC and omikuji stop after 100 and 20 passes over the rows by
-default, which on dense rows costs them up to 20 points of P@1 (Mediamill): they get `_MOST_PASSES`, and end before
-where they have converged.
+default, far too early on dense rows: they get `_MOST_PASSES`, and end before where they have converged.
 """
 
 from __future__ import annotations
