@@ -359,6 +359,19 @@ def test_without_a_terminal_there_is_a_line_at_the_start_and_one_a_minute(monkey
     ]
 
 
+def test_the_time_left_is_not_guessed_from_the_first_of_many_runs(monkeypatch, capsys):
+    clock = iter([0.0, 70.0, 140.0, 210.0])
+    monkeypatch.setattr(_run_progress.time, "monotonic", lambda: next(clock))
+    with _run_progress.run_progress("toy", 1000, 0) as progress:
+        for done in (1, 19, 20):
+            progress(done, 1000)
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "toy: 1 of 1,000 runs done, too few to say how long the others take",
+        "toy: 19 of 1,000 runs done, too few to say how long the others take",
+        "toy: 20 of 1,000 runs done, about 3 hours left",
+    ]
+
+
 def test_records_of_something_else_are_not_overwritten(no_data, tmp_path):
     (tmp_path / "budget.jsonl").write_text('{"mine": 1}\n')
     result = run(tmp_path, "--quick")

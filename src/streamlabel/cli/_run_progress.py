@@ -12,6 +12,8 @@ from streamlabel.cli._output import plural, progress_bar, remark
 __all__ = ["run_progress"]
 
 _SECONDS = 60.0  # between two lines, at least
+_ENOUGH = 50  # one in so many runs must be done before the time left is guessed: the first one includes the set-up
+_TOO_FEW = "too few to say how long the others take"
 
 
 @contextmanager
@@ -38,8 +40,8 @@ class _Lines:
         if total is None or not 0 < done < total or now - self._told < _SECONDS:
             return
         self._told = now
-        left = (now - self._start) / done * (total - done)
-        remark(f"{self._name}: {done:,} of {total:,} runs done, about {_time(left)} left")
+        left = f"about {_time((now - self._start) / done * (total - done))} left"
+        remark(f"{self._name}: {done:,} of {total:,} runs done, {left if done * _ENOUGH >= total else _TOO_FEW}")
 
 
 def _time(seconds: float) -> str:

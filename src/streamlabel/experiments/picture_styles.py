@@ -43,7 +43,7 @@ _KNOWN = {  # one kind of method is one colour, also where experiments call it d
     "logistic with the past": _WITH_LOGISTIC,
     "BR ridge": _ALONE,
     "own ridge": _ALONE,
-    "RidgeCV": LineStyle(_YELLOW, "^", ":"),
+    "RidgeCV": LineStyle(_ORANGE, "^", ":"),
     "BR logistic": _LOGISTIC,
     "own logistic": _LOGISTIC,
     "scikit-learn logistic": _LIBRARY_LOGISTIC,
