@@ -49,12 +49,22 @@ def test_cross_validated_ridge_leaves_one_row_out(past, able):
         ("LinearSVC", lambda C: LinearSVC(C=C, random_state=0)),
     ],
 )
-def test_one_vs_rest_is_scikit_learns_at_a_strength_of_the_grid(past, able, name, make):
-    answer = METHODS[name].learn(past, able, ROWS)
-    X, X_test = sparse.csr_matrix(past.X[ROWS]), sparse.csr_matrix(past.X_test)
+@pytest.mark.parametrize("scale", [1.0, 0.15])
+def test_one_vs_rest_is_scikit_learns_at_a_strength_of_the_grid_for_rows_of_this_length(past, able, name, make, scale):
+    scaled = Past(past.X * scale, past.Y_past, past.Y_new, past.X_test * scale, past.seed)
+    answer = METHODS[name].learn(scaled, able, ROWS)
+    X = scaled.X[ROWS].toarray()
+    unit = np.square(X - X.mean(axis=0)).sum(axis=1).mean()
     column = past.Y_new[ROWS][:, able[:1]].toarray().ravel()
-    candidates = [make(C).fit(X, column).decision_function(X_test) for C in METHODS[name].strengths]
-    assert any(np.allclose(answer.scores[:, 0], scores) for scores in candidates)
+    for C in METHODS[name].strengths:
+        scores = make(C / unit).fit(sparse.csr_matrix(X), column).decision_function(scaled.X_test.toarray())
+        if np.allclose(answer.scores[:, 0], scores, rtol=1e-3, atol=1e-3):
+            return
+    pytest.fail("no strength of the grid")
+
+
+def test_one_learns_from_few_rows_of_one_new_label(past):
+    assert METHODS["LinearSVC"].learn(past, np.array([2]), ROWS).scores.shape == (40, 1)
 
 
 def test_what_cannot_be_learned_scores_what_a_classifier_without_features_would():

@@ -5,19 +5,17 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.svm import LinearSVC
+from sklearn.linear_model import RidgeCV
 
 from streamlabel._names import did_you_mean
 from streamlabel.experiments.budget_choice import Trial, choose
 from streamlabel.experiments.budget_joint import LEML_TOGETHER, SLEEC_TOGETHER
 from streamlabel.experiments.budget_past import Answer, Method, Past, log_odds, margin, share
+from streamlabel.experiments.peers import OneVsRest
 from streamlabel.results import CSR, FloatArray, IntArray
 
 __all__ = ["DEFAULT", "METHODS", "OWN_RIDGE", "PAPER", "USUAL", "VARIANTS", "parse_methods"]
@@ -61,9 +59,12 @@ class _CrossValidatedRidge:
 
 @dataclass(frozen=True)
 class _OneVsRest:
-    """One scikit-learn classifier a label, its C chosen on past labels (`budget_choice`)."""
+    """One scikit-learn classifier a label (`peers.OneVsRest`), its C chosen on past labels (`budget_choice`).
 
-    make: Callable[..., Any]
+    strengths : C, for rows of mean squared distance 1 from their mean
+    """
+
+    kind: str
     strengths: tuple[float, ...]
     constant: Callable[[IntArray, int], FloatArray]
 
@@ -79,9 +80,7 @@ class _OneVsRest:
             yield self._scores(strength, trial.X, trial.Y[:, trial.judged], trial.X_held)
 
     def _scores(self, strength: float, X: CSR, Y: CSR, X_test: CSR) -> FloatArray:
-        rows, test = sparse.csr_matrix(X), sparse.csr_matrix(X_test)
-        columns = [self.make(C=strength).fit(rows, y).decision_function(test) for y in Y.toarray().T]
-        return np.column_stack(columns)
+        return OneVsRest(self.kind, strength, seed=0).fit(X, Y).decision_function(X_test)
 
 
 _ALONE = {"lam": None, "metric": None}
@@ -92,10 +91,8 @@ METHODS: dict[str, Method] = {
     "RidgeCV": _CrossValidatedRidge(),
     "logistic with the past": _Streaming(loss="logistic", constant=log_odds),
     "own logistic": _Streaming(_ALONE, "logistic", log_odds),
-    "LogisticRegression": _OneVsRest(
-        partial(LogisticRegression, solver="liblinear"), (1.0, 3.0, 10.0, 30.0, 100.0), log_odds
-    ),
-    "LinearSVC": _OneVsRest(partial(LinearSVC, random_state=0), (0.03, 0.1, 0.3, 1.0, 3.0), margin),
+    "LogisticRegression": _OneVsRest("logistic", (0.3, 1.0, 3.0, 10.0, 30.0, 100.0), log_odds),
+    "LinearSVC": _OneVsRest("svm", (0.03, 0.1, 0.3, 1.0, 3.0, 10.0), margin),
     "LEML": LEML_TOGETHER,
     "SLEEC": SLEEC_TOGETHER,
 }

@@ -71,7 +71,7 @@ class OneVsRest:
         if self.kind == "logistic":
             one: Any = LogisticRegression(C=C, solver="liblinear", random_state=self.seed)
         else:
-            one = LinearSVC(C=C, random_state=self.seed)
+            one = LinearSVC(C=C, dual=False, random_state=self.seed)  # the other solver ends early where C is large
         answers = _matrix(Y).astype(np.int32)  # int8 would permute more than 127 labels
         self._model = OneVsRestClassifier(one).fit(_matrix(X), answers if Y.shape[1] > 1 else answers.toarray().ravel())
         self._n_labels = Y.shape[1]
