@@ -37,6 +37,7 @@ class Comparison:
     freedom : degrees of freedom of the error; for n pairs n - 1
     n_rows : annotated rows a new label; None where all training rows are annotated
     quick : of runs whose hyper-parameters were not chosen; such are shown and not counted
+    counted : no where the measure is not fair to the competitor; it is then shown only
     """
 
     dataset: str
@@ -48,6 +49,7 @@ class Comparison:
     freedom: float
     n_rows: int | None = None
     quick: bool = False
+    counted: bool = True
 
     @property
     def verdict(self) -> str:

@@ -75,8 +75,8 @@ def _only(
 
 
 def is_counted(one: Comparison) -> bool:
-    """Against a competitor, on a real set, of runs whose hyper-parameters were chosen."""
-    return not (is_made_up(one) or one.quick or _is_own_form(one))
+    """Against a competitor, on a real set, of runs whose hyper-parameters were chosen, in a fair measure."""
+    return one.counted and not (is_made_up(one) or one.quick or _is_own_form(one))
 
 
 def is_made_up(one: Comparison) -> bool:
