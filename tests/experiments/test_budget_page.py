@@ -140,12 +140,12 @@ def test_with_two_methods_the_gain_says_it_all():
     assert "of all methods" not in page(pair(1.0)).body
 
 
-def test_the_learner_is_compared_with_its_competitors_and_not_with_its_variants():
+def test_the_learner_is_compared_with_its_competitors_and_its_variants_but_not_with_itself():
     records = [record(DEFAULT, seed, 50.0 + seed) for seed in range(5)]
     records += [record("LinearSVC", seed, 40.0) for seed in range(4)] + [record(PAPER, 0, 1.0)]
     found = page(records).comparisons
-    assert {one.competitor for one in found} == {"LinearSVC"}
-    (p1,) = (one for one in found if one.measure == "P@1")
+    assert {one.competitor for one in found} == {"LinearSVC", PAPER}
+    (p1,) = (one for one in found if one.measure == "P@1" and one.competitor == "LinearSVC")
     assert (p1.dataset, p1.where, p1.gain, p1.error) == ("set", "50 rows", 11.5, pytest.approx((5 / 3) ** 0.5 / 2))
     assert p1.verdict == "wins"
 

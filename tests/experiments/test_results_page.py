@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from streamlabel.exceptions import DataError, NotFoundError
 from streamlabel.experiments.experiment import Page, Setting
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
-from streamlabel.experiments.results_page import write_results_page
+from streamlabel.experiments.results_page import ORDER, write_results_page
 from streamlabel.experiments.runner import planned, record_file, run_experiment, write_results
 from toy_experiment import TOY
 
@@ -62,12 +63,44 @@ def test_headings_of_an_experiment_lie_under_its_own(folder, monkeypatch):
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings == [
         "# Results",
+        "## The data sets",
         "## What the words mean",
         "## What the experiments show",
         "## Where the learner wins, ties and loses",
         "## A toy",
         "### Values",
     ]
+
+
+def test_it_says_first_what_this_is_and_which_paper_is_meant(folder):
+    first = make(folder).text.partition("## ")[0]
+    assert "Streaming label learning (SLL) is a multi-label classifier whose labels grow" in first
+    assert "[arXiv:1604.05449](https://arxiv.org/abs/1604.05449)" in first
+
+
+def test_the_sets_of_the_records_have_their_shapes_and_need_not_be_there(folder, monkeypatch):
+    monkeypatch.delenv("STREAMLABEL_DATA", raising=False)
+    file = record_file(TOY, folder / "results")
+    names = ("bibtex", "mediamill (stand-in mediamill_reduced)", "mediamill_reduced", "wiki10-31k (stand-in twin)")
+    run_experiment(TOY, planned(TOY, Setting(names, (0,))), file)
+    table = make(folder).text.partition("## The data sets")[2].partition("##")[0]
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
+    cells = {line[0]: (*line[1:5], line[6]) for line in lines}
+    assert cells == {
+        "a": ("", "", "", "", ""),
+        "bibtex": ("4,880", "2,515", "1,836", "159", ""),
+        "mediamill_reduced": ("1,500", "500", "120", "101", "mediamill"),
+        "wiki10-31k (stand-in twin)": ("14,146", "6,616", "101,938", "30,938", "wiki10-31k"),
+    }
+    described = {line[0]: line[5] for line in lines}
+    assert "BibSonomy" in described["bibtex"]
+    assert "made up" in described["wiki10-31k (stand-in twin)"]
+
+
+def test_experiments_come_in_the_order_that_matters_to_a_user_and_unknown_ones_last(folder):
+    assert set(ORDER) == set(EXPERIMENTS)
+    found = make(folder, {"bounds": TOYS["other"], **TOYS, "table2": TOYS["other"], "budget": TOYS["other"]})
+    assert re.findall(r"- (\w+): not run", found.text) == ["budget", "table2", "bounds", "other"]
 
 
 def test_words_are_explained_before_they_are_used(folder):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from streamlabel.experiments.comparisons import LOSES, TIES, UNDECIDED, WINS, Comparison
+from streamlabel.experiments.own_forms import OWN_FORMS
 from streamlabel.experiments.standings import Standing
 
 __all__ = ["advice", "counts_by_rows"]
@@ -19,7 +20,7 @@ _FAMILIES = {  # what is the same method in several libraries, by a part of its 
     "hinge": "linear support vector machines",
 }
 _ALL_ROWS = "all rows"
-_UP_TO = {100: "up to 100 rows", 1000: "101 to 1,000 rows", None: "more than 1,000 rows, but not all"}
+_UP_TO = {100: "up to 100 rows", 1000: "101 to 1,000 rows", None: "more than 1,000 rows, but not all,"}
 
 
 def _rows(one: Comparison) -> str:
@@ -33,86 +34,93 @@ def _family(competitor: str) -> str:
     return next((name for part, name in _FAMILIES.items() if part in competitor.lower()), competitor)
 
 
+def _form(competitor: str) -> str:
+    return OWN_FORMS[competitor]
+
+
 @dataclass(frozen=True)
 class _Match:
-    """The learner against a family at a number of rows: over all sets, and the sets on which it is ahead or behind."""
+    """The learner against a family at a number of rows: over all sets, and the sets by verdict."""
 
     family: str
     over_all: Standing
-    ahead: tuple[str, ...]
-    behind: tuple[str, ...]
+    sets: dict[str, list[str]]
 
     @classmethod
     def of(cls, family: str, group: Sequence[Comparison]) -> _Match:
-        by_set = {
-            dataset: Standing.of([one for one in group if one.dataset == dataset])
-            for dataset in dict.fromkeys(one.dataset for one in group)
-        }
-        ahead, behind = (
-            tuple(dataset for dataset, standing in by_set.items() if standing.verdict == verdict)
-            for verdict in (WINS, LOSES)
-        )
-        return cls(family, Standing.of(group), ahead, behind)
+        sets: dict[str, list[str]] = {verdict: [] for verdict in (WINS, TIES, LOSES, UNDECIDED)}
+        for dataset in dict.fromkeys(one.dataset for one in group):
+            sets[Standing.of([one for one in group if one.dataset == dataset]).verdict].append(dataset)
+        return cls(family, Standing.of(group), sets)
 
-    def called(self, but: str) -> str:
-        """The family, with the sets on which the learner is behind."""
-        return f"{self.family} ({but} {', '.join(self.behind)})" if self.behind else self.family
+    @property
+    def called(self) -> str:
+        """The family, with the sets on which the learner is behind, and those that are otherwise than the whole."""
+        whole = self.over_all.verdict
+        hows = {LOSES: "on" if whole == LOSES else "behind on", TIES: "level on", WINS: "ahead on"}
+        parts = [
+            f"{how} {', '.join(self.sets[verdict])}"
+            for verdict, how in hows.items()
+            if self.sets[verdict] and (verdict == LOSES or verdict != whole)
+        ]
+        return f"{self.family} ({'; '.join(parts)})" if parts else self.family
 
 
-def _matches(comparisons: Iterable[Comparison]) -> dict[str, list[_Match]]:
-    """By number of rows, few first."""
+def _matches(comparisons: Iterable[Comparison], name: Callable[[str], str]) -> dict[str, list[_Match]]:
+    """By number of rows, few first; all that have the same name together."""
     groups: dict[str, dict[str, list[Comparison]]] = {words: {} for words in (*_UP_TO.values(), _ALL_ROWS)}
     for one in comparisons:
-        groups[_rows(one)].setdefault(_family(one.competitor), []).append(one)
-    return {
-        words: [_Match.of(family, group) for family, group in families.items()]
-        for words, families in groups.items()
-        if families
-    }
+        groups[_rows(one)].setdefault(name(one.competitor), []).append(one)
+    return {words: [_Match.of(*family) for family in families.items()] for words, families in groups.items()}
 
 
-def counts_by_rows(comparisons: Iterable[Comparison]) -> list[list[str]]:
+def counts_by_rows(comparisons: Iterable[Comparison], own_forms: Iterable[Comparison] = ()) -> list[list[str]]:
+    """The competitors, then the learner's own forms, at every number of rows."""
+    competitors, forms = _matches(comparisons, _family), _matches(own_forms, _form)
     return [
-        [words, match.family, *match.over_all.cells, ", ".join(match.ahead), ", ".join(match.behind)]
-        for words, matches in _matches(comparisons).items()
-        for match in matches
+        [words.rstrip(","), match.family, *match.over_all.cells]
+        + [", ".join(match.sets[verdict]) for verdict in (WINS, TIES, LOSES)]
+        for words in competitors
+        for match in (*competitors[words], *forms[words])
     ]
 
 
-def advice(comparisons: Iterable[Comparison]) -> str:
-    """One line a number of rows: whom the learner is ahead of and behind by the counts, and what follows for a user."""
-    return "\n".join(f"- With {words} annotated: {_said(matches)}" for words, matches in _matches(comparisons).items())
+def advice(comparisons: Iterable[Comparison], own_forms: Iterable[Comparison] = ()) -> str:
+    """A point a number of rows: what to do, and under it whom the learner is ahead of and behind by the counts."""
+    forms = _matches(own_forms, _form)
+    lines = []
+    for words, matches in _matches(comparisons, _family).items():
+        if matches:
+            better = [match for match in forms[words] if match.sets[LOSES]]
+            lines.append(f"- With {words} annotated: {_to_do(matches, bool(better))}")
+            lines += [f"  - {point}." for point in (*_found(matches), *map(_better, better))]
+    return "\n".join(lines)
 
 
-def _said(matches: Sequence[_Match]) -> str:
-    groups = {
-        verdict: [match for match in matches if match.over_all.verdict == verdict]
-        for verdict in (WINS, TIES, LOSES, UNDECIDED)
-    }
-    if len(groups[UNDECIDED]) == len(matches):
+def _to_do(matches: Sequence[_Match], form_is_better: bool) -> str:
+    verdicts = {match.over_all.verdict for match in matches}
+    if verdicts == {UNDECIDED}:
         return "nothing is decided: too few runs, run more."
-    hows = {WINS: ("ahead of", "behind on"), TIES: ("level with", "behind on"), LOSES: ("behind", "on")}
-    found = "; ".join(
-        f"{how} {', '.join(match.called(but) for match in groups[verdict])}"
-        for verdict, (how, but) in hows.items()
-        if groups[verdict]
-    )
-    if groups[UNDECIDED]:
-        found += f"; too few runs to judge it against {', '.join(match.family for match in groups[UNDECIDED])}"
-    text = f"the learner is {found}. "
-    if groups[LOSES]:
-        text += (
-            "On sets like those it is behind on, judge both on held-out rows of your own and expect to take the other."
-        )
-    elif not groups[WINS]:
-        text += "It is ahead of none: take what is simpler to run where you are."
-    elif any(match.behind for match in matches):
-        text += "Use it as it is, but on sets like those it is behind on judge both on held-out rows of your own."
+    if LOSES in verdicts:
+        said = "on sets like those the learner is behind on, judge both on held-out rows and expect to take the other."
+    elif WINS not in verdicts:
+        said = "the learner is ahead of none: take what is simpler to run where you are."
+    elif any(match.sets[LOSES] for match in matches):
+        said = "use the learner, but on sets like those it is behind on judge both on held-out rows."
     else:
-        text += "Use it as it is."
-    if any(match.family == _FAMILIES["logistic"] for match in matches if match.behind):
-        text += (
-            ' Where that is logistic regression, try `loss="logistic"` or `"auto"`, too: it keeps everything else of '
-            "the learner."
-        )
-    return text
+        said = "use the learner." if form_is_better else "use the learner as it is."
+    return f"{said} Where another form of it is better, take that." if form_is_better else said
+
+
+def _found(matches: Sequence[_Match]) -> list[str]:
+    hows = {WINS: "Ahead of", TIES: "Level with", LOSES: "Behind", UNDECIDED: "Too few runs to judge it against"}
+    groups: dict[str, list[str]] = {verdict: [] for verdict in hows}
+    for match in matches:
+        groups[match.over_all.verdict].append(match.called)
+    return [f"{how} {', '.join(groups[verdict])}" for verdict, how in hows.items() if groups[verdict]]
+
+
+def _better(form: _Match) -> str:
+    """Where the learner is behind a form of its own, and where that is worse."""
+    worse = f"; worse on {', '.join(form.sets[WINS])}" if form.sets[WINS] else ""
+    return f"{form.family[0].upper()}{form.family[1:]} is better on {', '.join(form.sets[LOSES])}{worse}"

@@ -17,13 +17,13 @@ __all__ = ["Fall", "compare", "falls_with_rows", "sentence"]
 
 
 def compare(records: Iterable[BudgetRecord]) -> tuple[Comparison, ...]:
-    """The learner against all that are no variants of it, over the seeds that both were run on."""
+    """The learner against all others, its own variants among them, over the seeds that both were run on."""
     cells = _cells(records)
     found = []
     for (dataset, n_rows, method), theirs in cells.items():
         ours = cells.get((dataset, n_rows, DEFAULT), {})
         seeds = sorted(ours.keys() & theirs.keys())
-        if method in VARIANTS or not seeds:
+        if method == DEFAULT or not seeds:
             continue
         for name, title in MEASURES.items():
             gains = [getattr(ours[seed], name) - getattr(theirs[seed], name) for seed in seeds]
@@ -82,7 +82,7 @@ def falls_with_rows(records: Iterable[BudgetRecord]) -> list[Fall]:
 
 def sentence(records: Sequence[BudgetRecord]) -> str:
     """How much the past is worth on every set, and where more rows do harm."""
-    auc = [one for one in compare(records) if one.measure == MEASURES["auc"]]
+    auc = [c for c in compare(records) if c.measure == MEASURES["auc"] and c.competitor not in VARIANTS]
     datasets = list(dict.fromkeys(one.dataset for one in auc if one.competitor == OWN_RIDGE))
     if not datasets:
         return "Nothing was run with the past and without it."

@@ -8,8 +8,8 @@ _TERMS = {
     "Past and new labels": "those that are known at the start, and those that arrive later; nothing that was learned "
     "of older labels changes then.",
     "The learner, SLL, with the past": "one thing: it learns a new label from its annotated rows and, where trials on "
-    "past labels found that this helps, from what is known of the others. Names such as 'SLL logistic' are its other "
-    "forms.",
+    "past labels found that this helps, from what is known of the others. Names such as 'SLL logistic' and 'logistic "
+    "with the past' are its other forms.",
     "Own ridge, BR ridge, learning alone": "ridge regression, one label at a time: the learner without the past. BR, "
     "binary relevance, is one classifier a label, whichever its loss.",
     "LEML": "a competitor of the paper: the classifiers of all labels together have a low rank.",

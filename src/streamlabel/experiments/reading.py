@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from scipy.special import stdtrit
 
 from streamlabel.experiments.advice import advice, counts_by_rows
 from streamlabel.experiments.comparisons import FEWEST_PAIRS, LEAST, LEVEL, LOSES, TIES, UNDECIDED, WINS, Comparison
+from streamlabel.experiments.looked_at import disclosure
+from streamlabel.experiments.own_forms import OWN_FORMS
 from streamlabel.experiments.sets import NEWS_CORPUS, TWIN, used_name
 from streamlabel.experiments.standings import LEAD, Standing, standings
 from streamlabel.experiments.tables import markdown_table
@@ -16,19 +19,20 @@ from streamlabel.experiments.tables import markdown_table
 __all__ = ["is_counted", "is_made_up", "reading"]
 
 _SHOWN = 5  # losses that are named
-_OWN_FORMS = "SLL"  # how the names of the learner's other forms begin; they are no competitors
 _VERDICTS = [WINS, TIES, LOSES, UNDECIDED, "mean gain (points)"]
+_NOT_ADVISED_BY = "figure1"  # most of its competitors have one figure; table2 asks the same with pairs
 
 
 def reading(found: Mapping[str, Sequence[Comparison]]) -> str:
     """The section as Markdown, without its heading."""
-    competitors = _only(found, is_counted)
-    everything = [one for group in competitors.values() for one in group]
-    parts = _counted(competitors, everything) if everything else [_NOTHING if not any(found.values()) else _NOT_COUNTED]
+    competitors, own_forms = _only(found, is_counted), _only(found, _is_counted_form)
+    if not any(found.values()):
+        return _NOTHING
+    real = [one.dataset for group in found.values() for one in group if not is_made_up(one)]
+    parts = [disclosure(real)] if real else []
+    parts += _counted(competitors, own_forms, _unfair(found)) if any(competitors.values()) else [_NOT_COUNTED]
     beside = {
-        "Against its own other forms, which are not counted above:": _only(
-            found, lambda one: _is_own_form(one) and not one.quick and not is_made_up(one)
-        ),
+        "Against its own other forms, which are no competitors:": own_forms,
         _MADE_UP: _only(found, is_made_up),
         _QUICK: _only(found, lambda one: one.quick and not is_made_up(one)),
     }
@@ -51,20 +55,45 @@ _MADE_UP = (
 _QUICK = "Of quick runs, whose hyper-parameters were not chosen, which decide nothing and are not counted above:"
 
 
-def _counted(competitors: Mapping[str, Sequence[Comparison]], everything: Sequence[Comparison]) -> list[str]:
+def _counted(
+    competitors: Mapping[str, Sequence[Comparison]],
+    own_forms: Mapping[str, Sequence[Comparison]],
+    unfair: Sequence[str],
+) -> list[str]:
     return [
-        _preface(everything, [name for name, group in competitors.items() if group]),
-        "What to do, by how many rows are annotated for a new label. The same method of several libraries counts as "
-        f"one; the learner is ahead where its wins exceed its losses by more than {LEAD:.0%} of the decided "
-        "comparisons, behind where its losses exceed its wins by as much, else level:",
-        advice(everything),
-        "The counts behind this:",
-        markdown_table(["annotated rows", "against", *_VERDICTS, "ahead on", "behind on"], counts_by_rows(everything)),
+        *_advice(_advising(competitors), _advising(own_forms)),
+        _rules([name for name, group in competitors.items() if group], unfair),
         "By experiment, set and competitor:",
         _standings_table(competitors),
         "By number of rows or labels, over sets and competitors:",
         markdown_table(["experiment", "where", *_VERDICTS], _by_place(competitors)),
-        _losses(everything),
+        _losses([one for group in competitors.values() for one in group]),
+    ]
+
+
+def _advising(found: Mapping[str, Sequence[Comparison]]) -> list[Comparison]:
+    """Those behind the advice; a set has the same name there whether or not it stands in for another."""
+    return [
+        replace(one, dataset=used_name(one.dataset))
+        for experiment, group in found.items()
+        if experiment != _NOT_ADVISED_BY
+        for one in group
+    ]
+
+
+def _advice(comparisons: Sequence[Comparison], own_forms: Sequence[Comparison]) -> list[str]:
+    if not comparisons:
+        return [f"No advice follows: {_NOT_ADVISED_BY} alone does not decide it."]
+    return [
+        "What to do, by how many rows are annotated for a new label. The same method of several libraries counts as "
+        f"one; the learner is ahead where its wins exceed its losses by more than {LEAD:.0%} of the decided "
+        "comparisons, behind where its losses exceed its wins by as much, else level:",
+        advice(comparisons, own_forms),
+        "The counts behind this:",
+        markdown_table(
+            ["annotated rows", "against", *_VERDICTS, "ahead on", "level on", "behind on"],
+            counts_by_rows(comparisons, own_forms),
+        ),
     ]
 
 
@@ -79,12 +108,22 @@ def is_counted(one: Comparison) -> bool:
     return one.counted and not (is_made_up(one) or one.quick or _is_own_form(one))
 
 
+def _unfair(found: Mapping[str, Sequence[Comparison]]) -> list[str]:
+    """The measures that are not counted for a competitor."""
+    names = (f"{one.measure} of {one.competitor}" for group in found.values() for one in group if not one.counted)
+    return list(dict.fromkeys(names))
+
+
 def is_made_up(one: Comparison) -> bool:
     return used_name(one.dataset) in (TWIN, NEWS_CORPUS)
 
 
 def _is_own_form(one: Comparison) -> bool:
-    return one.competitor.startswith(_OWN_FORMS)
+    return one.competitor in OWN_FORMS
+
+
+def _is_counted_form(one: Comparison) -> bool:
+    return one.counted and _is_own_form(one) and not (one.quick or is_made_up(one))
 
 
 def _standings_table(found: Mapping[str, Iterable[Comparison]]) -> str:
@@ -92,18 +131,16 @@ def _standings_table(found: Mapping[str, Iterable[Comparison]]) -> str:
     return markdown_table(["experiment", "set", "against", *_VERDICTS], body)
 
 
-def _preface(comparisons: Sequence[Comparison], experiments: Collection[str]) -> str:
-    found = Standing.of(comparisons)
-    undecided = f"; {found.undecided} with fewer than {FEWEST_PAIRS} pairs are undecided" if found.undecided else ""
+def _rules(experiments: Collection[str], unfair: Sequence[str]) -> str:
+    not_counted = [f"- Not counted, because the measure is not fair to the competitor: {', '.join(unfair)}."]
     pairs = "".join(note for name, note in _PAIRS.items() if name in experiments)
     return "\n".join(
         [
-            f"Of {len(comparisons)} comparisons (of one set, number of rows or labels, measure and competitor), the "
-            f"learner wins {found.wins}, ties {found.ties} and loses {found.loses}{undecided}. How this is counted:\n",
-            f"- It wins or loses where the mean difference is more than {LEAST:g} points and zero lies outside its "
-            f"two-sided {LEVEL:.0%} interval by Student's t ({_quantile(5):.1f} standard errors with 5 pairs); all "
-            "else is a tie. Above zero a difference speaks for the learner, also in the ranking loss, whose sign is "
-            "turned.",
+            "How this is counted:\n",
+            "- A comparison is of one set, number of rows or labels, measure and competitor. The learner wins or loses "
+            f"it where the mean difference is more than {LEAST:g} points and zero lies outside its two-sided "
+            f"{LEVEL:.0%} interval by Student's t ({_quantile(5):.1f} standard errors with 5 pairs); else it is a tie. "
+            "Above zero a difference speaks for the learner, also in the ranking loss, whose sign is turned.",
             f"- Fewer than {FEWEST_PAIRS} pairs decide nothing, for the interval is too wide to tell a tie from too "
             f"few runs ({_quantile(2):.1f} standard errors with 2 pairs).",
             f"- Pairs are runs with the same seed.{pairs}",
@@ -112,14 +149,17 @@ def _preface(comparisons: Sequence[Comparison], experiments: Collection[str]) ->
             "- The batches of one order are nested and the measures are taken on the same scores, so the comparisons "
             f"are not independent of one another, and of true ties up to one in {1 / (1 - LEVEL):.0f} is called won or "
             "lost by chance: read the counts, as a summary, not single comparisons.",
+            *(not_counted if unfair else []),
         ]
     )
 
 
 _PAIRS = {  # by experiment, where they are not runs with the same seed
-    "figure1": " In figure1 a competitor that draws nothing at random is run once: its one figure stands against those "
-    "of the learner over several orders of the labels, whose number counts as that of pairs.",
     "timeline": " In timeline they are labels: the learner and a competitor on the same one.",
+    _NOT_ADVISED_BY: f" In {_NOT_ADVISED_BY} a competitor that draws nothing at random is run once: its one figure "
+    "stands against those of the learner over several orders of the labels, whose number counts as that of pairs, and "
+    "the error is the learner's alone. So it is in the tables by experiment and by number of labels, and not in the "
+    "advice and its counts; table2 asks the same with pairs.",
 }
 
 

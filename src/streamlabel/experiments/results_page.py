@@ -16,6 +16,7 @@ from streamlabel.experiments.comparisons import Comparison
 from streamlabel.experiments.experiment import Experiment, Page
 from streamlabel.experiments.glossary import glossary
 from streamlabel.experiments.method_tables import counted
+from streamlabel.experiments.opening import WHAT_THIS_IS, set_table
 from streamlabel.experiments.outline import outline
 from streamlabel.experiments.pictures import draw
 from streamlabel.experiments.provenance import Origin, read_origin
@@ -24,7 +25,9 @@ from streamlabel.experiments.records import read_records, write_whole
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
 from streamlabel.experiments.standings import standings
 
-__all__ = ["ResultsPage", "write_results_page"]
+__all__ = ["ORDER", "ResultsPage", "write_results_page"]
+
+ORDER = ("budget", "table2", "figure1", "figure2", "timeline", "table3", "bounds")  # what matters most to a user first
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def write_results_page(
     """
     found: list[_Found] = []
     not_run, missing = [], ""
-    for name, registered in experiments.items():
+    for name, registered in sorted(experiments.items(), key=lambda item: _place(item[0])):
         path = folder / f"{name}.jsonl"
         if not path.is_file():
             not_run.append(name)
@@ -91,11 +94,16 @@ def write_results_page(
         found.append(one)
     if not found:
         raise NotFoundError(
-            f"{folder} has no records of any experiment; run one, as 'streamlabel reproduce {next(iter(experiments))}'"
+            f"{folder} has no records of any experiment; run one, as 'streamlabel reproduce {not_run[0]}'"
         )
     text = _text(found, not_run)
     write_whole(out, text)
     return ResultsPage(text, _data(found, not_run), tuple(not_run), missing)
+
+
+def _place(name: str) -> int:
+    """On the page; an experiment that is not in the order comes last."""
+    return ORDER.index(name) if name in ORDER else len(ORDER)
 
 
 def _sets(records: Sequence[Any]) -> tuple[str, ...]:
@@ -124,10 +132,13 @@ def _data(found: list[_Found], not_run: list[str]) -> dict[str, Any]:
 
 
 def _text(found: list[_Found], not_run: list[str]) -> str:
+    sets = [name for one in found for name in one.sets]
     parts = [
         "# Results",
+        WHAT_THIS_IS,
         "Made from the records of the experiments by `streamlabel reproduce report`; [Experiments](experiments.md) "
         f"says how to run them. This page was made on {datetime.date.today().isoformat()}.",
+        *(["## The data sets", set_table(sets)] if sets else []),
         "## What the words mean",
         glossary(),
         "## What the experiments show",
