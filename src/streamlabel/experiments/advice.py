@@ -74,7 +74,7 @@ def _matches(comparisons: Iterable[Comparison], name: Callable[[str], str]) -> d
     return {words: [_Match.of(*family) for family in families.items()] for words, families in groups.items()}
 
 
-def counts_by_rows(comparisons: Iterable[Comparison], own_forms: Iterable[Comparison] = ()) -> list[list[str]]:
+def counts_by_rows(comparisons: Iterable[Comparison], own_forms: Iterable[Comparison]) -> list[list[str]]:
     """The competitors, then the learner's own forms, at every number of rows."""
     competitors, forms = _matches(comparisons, _family), _matches(own_forms, _form)
     return [
@@ -85,7 +85,7 @@ def counts_by_rows(comparisons: Iterable[Comparison], own_forms: Iterable[Compar
     ]
 
 
-def advice(comparisons: Iterable[Comparison], own_forms: Iterable[Comparison] = ()) -> str:
+def advice(comparisons: Iterable[Comparison], own_forms: Iterable[Comparison]) -> str:
     """A point a number of rows: what to do, and under it whom the learner is ahead of and behind by the counts."""
     forms = _matches(own_forms, _form)
     lines = []
