@@ -204,7 +204,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         name="mediamill_reduced",
         aliases=("mediamill-reduced",),
-        description="a public subset of mediamill made by Jung and Tewari (2018); not the paper's split",
+        description="video shots: a public part of mediamill by Jung and Tewari (2018); not the paper's split",
         n_rows=_rows(train=1500, test=500),
         n_features=120,
         n_labels=101,
