@@ -249,3 +249,13 @@ def test_what_cannot_be_read_is_one_error(tmp_path):
     (tmp_path / "other.jsonl").write_text('{"mine": 1}\n')
     with pytest.raises(DataError, match=r"other\.jsonl, line 1: not a Run"):
         read_records(tmp_path / "other.jsonl", Run, ("name", "seed"))
+
+
+def test_a_field_with_a_default_may_be_missing_on_an_old_line(tmp_path):
+    file = open_file(tmp_path)
+    file.path.write_text('{"name": "a", "seed": 0, "value": 1.0, "good": true}\n')
+    again = open_file(tmp_path)
+    assert again.records == [Run("a", 0, 1.0, True, seconds=0.5)]
+    file.path.write_text('{"name": "a", "seed": 0, "value": 1.0, "good": true, "seconds": "long"}\n')
+    with pytest.raises(DataError, match='seconds is "long", and must be a finite number'):
+        open_file(tmp_path)

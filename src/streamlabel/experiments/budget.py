@@ -16,6 +16,7 @@ from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.rows import learnable, unit_rows
 from streamlabel.experiments.sets import load_set, training_rows
+from streamlabel.experiments.tuning import as_text
 from streamlabel.metrics.summary import evaluate
 from streamlabel.results import CSR, Dataset, FloatArray, IntArray
 
@@ -46,6 +47,7 @@ class BudgetRecord:
     n_learned : the new labels that had a yes and a no there
     share, anchored : how the past was used (`models.calibration.Recipe`); anchored where any label was
     cpu_seconds : of learning and scoring; the first method that needs them also pays for the trials at this budget
+    parameters : the hyper-parameters that were chosen, as JSON; empty where there were none to choose
     """
 
     dataset: str
@@ -63,6 +65,7 @@ class BudgetRecord:
     share: float
     anchored: bool
     cpu_seconds: float
+    parameters: str = ""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -163,6 +166,7 @@ class _Draw:
             share=answer.share,
             anchored=answer.anchored,
             cpu_seconds=cpu_seconds,
+            parameters=as_text(answer.parameters) if answer.parameters else "",
         )
 
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
 
 from scipy import sparse
 
 from streamlabel.experiments.budget_choice import Trial, choose
-from streamlabel.experiments.budget_past import Answer, Past, share
+from streamlabel.experiments.budget_past import Answer, Parameters, Past, share
 from streamlabel.models.fixed_labels import FixedLabelClassifier
 from streamlabel.models.leml import LEML
 from streamlabel.models.sleec import SLEEC
 from streamlabel.results import FloatArray, IntArray
 
 __all__ = ["LEML_TOGETHER", "SLEEC_TOGETHER", "Together"]
-
-Parameters = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class Together:
         chosen = choose(past, len(rows), grid, partial(self._trials, grid, past.seed), self.most_rows)
         labels = sparse.csr_array(sparse.hstack((past.Y_past[rows], past.Y_new[rows][:, able]), format="csr"))
         model = self.make(random_state=past.seed, **chosen).fit(past.X[rows], labels)
-        return Answer(model.decision_function(past.X_test)[:, -len(able) :])
+        return Answer(model.decision_function(past.X_test)[:, -len(able) :], parameters=chosen)
 
     def _trials(self, grid: tuple[Parameters, ...], seed: int, trial: Trial) -> Iterator[FloatArray]:
         model = self.make(random_state=seed)

@@ -14,7 +14,7 @@ from sklearn.linear_model import RidgeCV
 from streamlabel._names import did_you_mean
 from streamlabel.experiments.budget_choice import Trial, choose
 from streamlabel.experiments.budget_joint import LEML_TOGETHER, SLEEC_TOGETHER
-from streamlabel.experiments.budget_past import Answer, Method, Past, log_odds, margin, share
+from streamlabel.experiments.budget_past import Answer, Method, Parameters, Past, log_odds, margin, share
 from streamlabel.experiments.peers import OneVsRest
 from streamlabel.results import CSR, FloatArray, IntArray
 
@@ -31,6 +31,9 @@ class _Streaming:
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     loss: str = "squared"
     constant: Callable[[IntArray, int], FloatArray] = share
+
+    def grid(self, n_rows: int) -> tuple[Parameters, ...]:
+        return ()
 
     def start(self, past: Past) -> None:
         past.model(self.loss)
@@ -49,12 +52,16 @@ class _CrossValidatedRidge:
 
     constant: Callable[[IntArray, int], FloatArray] = share
 
+    def grid(self, n_rows: int) -> tuple[Parameters, ...]:
+        return tuple({"alpha": float(alpha)} for alpha in _ALPHAS)
+
     def start(self, past: Past) -> None:
         pass
 
     def learn(self, past: Past, able: IntArray, rows: IntArray) -> Answer:
         model = RidgeCV(alphas=_ALPHAS).fit(past.X[rows].toarray(), past.Y_new[rows][:, able].toarray())
-        return Answer(model.predict(past.X_test.toarray()).reshape(-1, len(able)))
+        scores = model.predict(past.X_test.toarray()).reshape(-1, len(able))
+        return Answer(scores, parameters={"alpha": float(model.alpha_)})
 
 
 @dataclass(frozen=True)
@@ -68,12 +75,16 @@ class _OneVsRest:
     strengths: tuple[float, ...]
     constant: Callable[[IntArray, int], FloatArray]
 
+    def grid(self, n_rows: int) -> tuple[Parameters, ...]:
+        return tuple({"C": strength} for strength in self.strengths)
+
     def start(self, past: Past) -> None:
         pass
 
     def learn(self, past: Past, able: IntArray, rows: IntArray) -> Answer:
         strength = choose(past, len(rows), self.strengths, self._trials)
-        return Answer(self._scores(strength, past.X[rows], past.Y_new[rows][:, able], past.X_test))
+        scores = self._scores(strength, past.X[rows], past.Y_new[rows][:, able], past.X_test)
+        return Answer(scores, parameters={"C": strength})
 
     def _trials(self, trial: Trial) -> Iterator[FloatArray]:
         for strength in self.strengths:

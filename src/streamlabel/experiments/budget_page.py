@@ -9,6 +9,7 @@ from typing import Any
 from streamlabel.experiments.budget import MEASURES, BudgetRecord
 from streamlabel.experiments.budget_gains import compare, falls_with_rows, sentence
 from streamlabel.experiments.budget_methods import DEFAULT, METHODS
+from streamlabel.experiments.budget_parameters import NOTE, chosen, chosen_table
 from streamlabel.experiments.budget_prototype import PROTOTYPE, PROTOTYPE_NOTE, prototype_table
 from streamlabel.experiments.budget_rows import (
     BAR,
@@ -33,10 +34,10 @@ _SAVED_MEASURES = ("auc", "average_precision", "p1", "p3", "p5")
 def page(records: Sequence[BudgetRecord]) -> Page:
     """The tables of all records; the last line is `bar_sentence`."""
     rows, saved = budget_rows(records), savings(records)
-    return Page(sentence(records), _body(records, rows, saved), _data(rows, saved), compare(records))
+    return Page(sentence(records), _body(records, rows, saved), _data(records, rows, saved), compare(records))
 
 
-def _data(rows: Sequence[BudgetRow], saved: Sequence[Saving]) -> dict[str, Any]:
+def _data(records: Sequence[BudgetRecord], rows: Sequence[BudgetRow], saved: Sequence[Saving]) -> dict[str, Any]:
     judged = judged_rows(rows)
     low = [
         {"dataset": row.dataset, "n_rows": row.n_rows, "measure": name, **dataclasses.asdict(row.measures[name])}
@@ -46,6 +47,7 @@ def _data(rows: Sequence[BudgetRow], saved: Sequence[Saving]) -> dict[str, Any]:
     return {
         "rows": [dataclasses.asdict(row) for row in rows],
         "savings": [dataclasses.asdict(one) for one in saved],
+        "parameters": [dataclasses.asdict(one) for one in chosen(records)],
         "prototype": {name: PROTOTYPE[name] for name in sets_of(rows) if name in PROTOTYPE},
         "bar": {"points": BAR, "met": met, "falls": low, "in_words": bar_sentence(rows)},
     }
@@ -84,6 +86,8 @@ def _body(records: Sequence[BudgetRecord], rows: Sequence[BudgetRow], saved: Seq
         if spared := [one for one in saved if one.dataset == dataset]:
             title = f"## {dataset}: rows that own ridge needs to match {DEFAULT}"
             parts += [title, _SAVING_NOTE, _saving_table(spared)]
+        if values := chosen(found):
+            parts += [f"## {dataset}: hyper-parameters that were chosen", NOTE, chosen_table(values)]
         beside = [row for row in default if row.n_rows in PROTOTYPE.get(dataset, {})]
         if beside:
             parts += [f"## {dataset}: beside an earlier prototype", PROTOTYPE_NOTE, prototype_table(beside)]

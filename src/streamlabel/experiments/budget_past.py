@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import numpy as np
 
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, FloatArray, IntArray
 
-__all__ = ["Answer", "Method", "Past", "log_odds", "margin", "share"]
+__all__ = ["Answer", "Method", "Parameters", "Past", "log_odds", "margin", "share"]
+
+Parameters = Mapping[str, Any]
+_NONE: Parameters = MappingProxyType({})
 
 
 class Past:
@@ -33,11 +37,15 @@ class Past:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Scores (n_test, k) of labels that were learned, and how the past was used (`models.calibration.Recipe`)."""
+    """Scores (n_test, k) of labels that were learned, and how the past was used (`models.calibration.Recipe`).
+
+    parameters : the hyper-parameters that were chosen from the method's grid
+    """
 
     scores: FloatArray
     share: float = 0.0
     anchored: bool = False
+    parameters: Parameters = field(default_factory=lambda: _NONE)
 
 
 class Method(Protocol):
@@ -46,6 +54,10 @@ class Method(Protocol):
     @property
     def constant(self) -> Callable[[IntArray, int], FloatArray]:
         """Scores (k,) of labels that cannot be learned, from their counts of yes: on the scale of the others'."""
+        ...
+
+    def grid(self, n_rows: int) -> tuple[Parameters, ...]:
+        """The hyper-parameters to choose from with so many annotated rows; none where it needs no choice."""
         ...
 
     def start(self, past: Past) -> None:

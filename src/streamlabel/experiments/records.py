@@ -19,7 +19,10 @@ Key: TypeAlias = tuple[Any, ...]  # the values of a record's key fields
 
 
 class Record(Protocol):
-    """A dataclass of numbers, strings and booleans; a ValueError that it raises is what the user reads."""
+    """A dataclass of numbers, strings and booleans; a ValueError that it raises is what the user reads.
+
+    A field with a default may be missing on a line: it came later than the line.
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -129,9 +132,10 @@ def _parse(line: bytes, kind: type[R], path: Path, number: int) -> R:
     except (ValueError, RecursionError):
         values = None
     types = get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind)]
     if not isinstance(values, dict):
         raise _refused(f"not a {kind.__name__}: no JSON object", path, number)
+    fields = dataclasses.fields(kind)
+    names = [field.name for field in fields if field.name in values or field.default is dataclasses.MISSING]
     for name in names:
         if name not in values:
             raise _refused(f"not a {kind.__name__}: {name} is missing", path, number)
