@@ -65,7 +65,7 @@ def test_a_cell_of_fewer_orders_says_so_where_more_were_to_come():
     assert everybody[BR][0] == "59.00"
     assert everybody["LEML"][0] == "58.00 (1 order)"
     assert "Not all orders are there yet of SLL, LEML: their cells say how many." in found
-    assert "nothing arrives: SLL is BR ridge" in found
+    assert "nothing arrives. SLL is BR ridge, of the same strength (`beta` ?): they differ by 1.00 at most." in found
 
 
 def test_all_hyper_parameters_of_a_method_are_shown():
@@ -79,3 +79,19 @@ def test_one_record_is_nothing_to_compare_yet():
     assert found.sentence == "set: nothing to compare yet."
     assert "Nothing to compare yet" in found.body
     assert "nan" not in found.body.lower()
+
+
+def test_one_model_of_two_strengths_shows_what_the_strength_does():
+    ours, theirs = (
+        record(SLL, 100, 0, 60.0, '{"beta": "auto", "lam": 0.01}'),
+        record(BR, 100, 0, 61.26, '{"beta": 30.0}'),
+    )
+    found = page([ours, theirs]).body
+    assert (
+        "SLL is BR ridge, of another strength (`beta` auto, not 30.0): the difference, P@1 -1.26, P@3 -1.26," in found
+    )
+    assert "is the choice of strength alone" in found
+    assert "SLL logistic is" not in found
+    everybody = rows(found, "### set: all labels at the start")
+    assert everybody[BR][-1] == '`{"beta": 30.0}` (beta at the edge)'
+    assert everybody[SLL][-1] == '`{"beta": "auto", "lam": 0.01}` (lam at the edge)'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import sparse
 
 from planted_set import planted_sets
 from streamlabel.exceptions import DataError
-from streamlabel.experiments import figure2, methods
+from streamlabel.experiments import figure2, figure2_words, methods
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.figure2 import Figure2Record
 from streamlabel.experiments.figure2_page import page, pictures
@@ -121,3 +122,27 @@ def test_sentence_table_and_picture_come_from_the_records():
     (picture,) = pictures(records)
     assert picture.log_y
     assert {series.label: series.y for series in picture.panels[0].series}[SLL] == (0.2, 0.25)
+
+
+def test_runs_and_their_spread_are_told_on_the_page_and_in_the_picture():
+    one = [made(SLL, 100, 0.2), made(BR, 100, 0.1)]
+    assert "12,920 rows, 500 features, 1 run, no spread." in page(one).body
+    assert "(1 run, no spread)" in page(one).sentence
+    assert pictures(one)[0].spread == "none, a point is 1 run"
+    more = [*one, replace(made(SLL, 100, 0.3), seed=1)]
+    assert "500 features, 1 to 2 runs, the longest 1.5 times the least at the median, 1.5 at most." in page(more).body
+    assert pictures(more)[0].spread == "not drawn, a point is the least of its runs"
+
+
+def test_methods_that_were_not_timed_are_named_with_what_is_known_of_the_reason(monkeypatch):
+    monkeypatch.setattr(figure2_words, "installed", lambda names: [name for name in names if name != "omikuji"])
+    large = [replace(made(SLL, 100, 0.2), n_rows=2_000_000)]
+    (said,) = (line for line in page(large).body.splitlines() if line.startswith("Not timed here"))
+    groups = {reason: names for names, reason in re.findall(r"([^;:()]+) \(([^)]+)\)", said)}
+    assert "river" in groups["not named by --methods"]
+    assert "SLL paper" in groups["too large by the rule of the page"]
+    assert "omikuji" in groups["not installed"]
+    assert "SLL paper" in pictures(large)[0].reading
+    small = page([made(SLL, 100, 0.2)]).body
+    assert "BR logistic, BR squared hinge" in small
+    assert "(not named by --methods, or too large by the rule of the page)" in small

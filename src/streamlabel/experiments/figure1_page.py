@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from streamlabel.experiments import figure1
+from streamlabel.experiments.chosen import chosen_cell, edge_note
 from streamlabel.experiments.experiment import Experiment, Page
 from streamlabel.experiments.figure1 import CURVES, Figure1Record
 from streamlabel.experiments.figure1_gains import MEASURES, compare
 from streamlabel.experiments.figure1_pictures import pictures
-from streamlabel.experiments.figure1_words import sentence, sets_of
+from streamlabel.experiments.figure1_words import same_models, sentence, sets_of
 from streamlabel.experiments.method_tables import (
     METHODS_OPTION,
     NOT_RUN_NOTE,
@@ -55,11 +56,12 @@ def page(records: Sequence[Figure1Record]) -> Page:
         ]
         for method, own in by_method([r for r in here if r.method in CURVES], OWN):
             parts += [f"### {dataset}: {method} by the share of labels at the start", _curve_table(own, n_orders)]
+        everybody = _all_methods([record for record in here if record.share == 100], n_orders)
         parts += [
             f"### {dataset}: all labels at the start, all methods",
-            _all_methods([record for record in here if record.share == 100], n_orders),
-            "With all labels at the start nothing arrives: SLL is BR ridge and SLL logistic is BR logistic, but for "
-            "the hyper-parameters that each has chosen.",
+            everybody,
+            *edge_note(everybody),
+            *same_models([record for record in here if record.share == 100]),
             left_out_note({record.method for record in here}),
         ]
     return Page(sentence(records), "\n\n".join(parts), {"rows": _data(records)}, compare(records))
@@ -102,8 +104,7 @@ def _all_methods(records: Sequence[Figure1Record], n_orders: int) -> str:
     if not records:
         return "Nothing to compare yet: no method was run with all labels at the start."
     body = [
-        [method, *_cells(own, n_orders), "; ".join(f"`{one}`" for one in parameters_of(own))]
-        for method, own in by_method(records, (*OWN, *PEERS))
+        [method, *_cells(own, n_orders), chosen_cell(method, own)] for method, own in by_method(records, (*OWN, *PEERS))
     ]
     return markdown_table(["method", *MEASURES.values(), "hyper-parameters"], body)
 

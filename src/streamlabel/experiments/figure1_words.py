@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from streamlabel.experiments.chosen import strength
 from streamlabel.experiments.figure1 import Figure1Record
-from streamlabel.experiments.method_tables import quick_form, spread_of
-from streamlabel.experiments.methods import METHODS, SLL
+from streamlabel.experiments.figure1_gains import MEASURES
+from streamlabel.experiments.method_tables import by_method, quick_form, spread_of
+from streamlabel.experiments.methods import BR, METHODS, SLL
 
-__all__ = ["sentence", "sets_of"]
+__all__ = ["same_models", "sentence", "sets_of"]
+
+_SAME = ((SLL, BR), ("SLL logistic", "BR logistic"))  # with all labels at the start
 
 
 def sets_of(records: Sequence[Figure1Record]) -> list[str]:
@@ -38,6 +42,31 @@ def sentence(records: Sequence[Figure1Record]) -> str:
                 text += f" (SLL {whole[SLL]:.1f})"
         parts.append(f"{text} nothing to compare yet" if text.endswith(":") else text.rstrip(";"))
     return quick_form(records) + ". ".join(parts) + "."
+
+
+def same_models(records: Sequence[Figure1Record]) -> list[str]:
+    """A paragraph, from records of all labels at the start: what the choice of strength alone makes of one model."""
+    said = []
+    for ours, other in _SAME:
+        found = dict(by_method(records, (ours, other)))
+        if len(found) < 2:
+            continue
+        first, second = (strength(found[name]) for name in (ours, other))
+        gaps = {title: _mean(found[ours], field) - _mean(found[other], field) for field, title in MEASURES.items()}
+        if first == second:
+            most = max(abs(gap) for gap in gaps.values())
+            said.append(f"{ours} is {other}, of the same strength (`beta` {first}): they differ by {most:.2f} at most.")
+        else:
+            told = ", ".join(f"{title} {gap:+.2f}" for title, gap in gaps.items())
+            said.append(
+                f"{ours} is {other}, of another strength (`beta` {first}, not {second}): the difference, {told}, is "
+                "the choice of strength alone."
+            )
+    return [" ".join(["With all labels at the start nothing arrives.", *said])] if said else []
+
+
+def _mean(records: Sequence[Figure1Record], field: str) -> float:
+    return spread_of([getattr(record, field) for record in records])["mean"]
 
 
 def _means(records: Sequence[Figure1Record], dataset: str, method: str, field: str) -> dict[int, float]:

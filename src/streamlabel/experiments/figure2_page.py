@@ -10,8 +10,9 @@ import numpy as np
 from streamlabel.experiments import figure2
 from streamlabel.experiments.experiment import Experiment, Page
 from streamlabel.experiments.figure2 import MOST_FACTORED, Figure2Record
-from streamlabel.experiments.method_tables import METHODS_OPTION, by_method, counted, left_out_note
-from streamlabel.experiments.methods import BR, DICTIONARY, LARGE, METHODS, OWN, PEERS, SLL, Method
+from streamlabel.experiments.figure2_words import least, not_timed, runs, sentence, sets_of, short
+from streamlabel.experiments.method_tables import METHODS_OPTION, by_method, library_notes
+from streamlabel.experiments.methods import DICTIONARY, LARGE, METHODS, OWN, PEERS, SLL, Method
 from streamlabel.experiments.pictures import Panel, Picture, Series, slug
 from streamlabel.experiments.tables import markdown_table
 from streamlabel.experiments.tuning import MOST_BYTES, MOST_FEATURES
@@ -47,17 +48,16 @@ _HOW = (
 def page(records: Sequence[Figure2Record]) -> Page:
     records = _latest_cut(records)
     parts = [_HOW]
-    for dataset in _sets(records):
+    for dataset in sets_of(records):
         here = [record for record in records if record.dataset == dataset]
         first = here[0]
         parts += [
             f"## {dataset}",
-            f"{first.n_new} new labels, {first.n_rows:,} rows, {first.n_features:,} features, "
-            f"{counted(len({record.seed for record in here}), 'run')}.",
+            f"{first.n_new} new labels, {first.n_rows:,} rows, {first.n_features:,} features, {runs(here)}.",
             _table(here),
-            left_out_note({record.method for record in here}),
+            " ".join([*not_timed(here), *library_notes({record.method for record in here})]),
         ]
-    return Page(_sentence(records), "\n\n".join(parts), {"rows": _data(records)})
+    return Page(sentence(records), "\n\n".join(parts), {"rows": _data(records)})
 
 
 def _latest_cut(records: Sequence[Figure2Record]) -> list[Figure2Record]:
@@ -66,60 +66,27 @@ def _latest_cut(records: Sequence[Figure2Record]) -> list[Figure2Record]:
     return [record for record in records if record.n_features == features[record.dataset]]
 
 
-def _sets(records: Sequence[Figure2Record]) -> list[str]:
-    return list(dict.fromkeys(record.dataset for record in records))
-
-
 def _table(records: Sequence[Figure2Record]) -> str:
     sizes = sorted({record.n_past for record in records})
-    ours = {size: _least(records, SLL, size, "cpu_seconds") for size in sizes}
+    ours = {size: least(records, SLL, size, "cpu_seconds") for size in sizes}
     body = []
     for method, own in by_method(records, (*OWN, *PEERS)):
         line = [method, "all labels" if METHODS[method].retrains else "the new ones"]
         for size in sizes:
-            cpu, wall = (_least(own, method, size, field) for field in ("cpu_seconds", "seconds"))
-            line.append("not run" if cpu is None or wall is None else f"{_short(cpu)} ({_short(wall)})")
-        cpu, reference = _least(own, method, sizes[-1], "cpu_seconds"), ours[sizes[-1]]
+            cpu, wall = (least(own, method, size, field) for field in ("cpu_seconds", "seconds"))
+            line.append("not run" if cpu is None or wall is None else f"{short(cpu)} ({short(wall)})")
+        cpu, reference = least(own, method, sizes[-1], "cpu_seconds"), ours[sizes[-1]]
         line.append("" if not cpu or not reference else f"{cpu / reference:.1f}")
-        before = _least(own, method, sizes[-1], "past_seconds")
-        line.append("" if before is None else _short(before))
+        before = least(own, method, sizes[-1], "past_seconds")
+        line.append("" if before is None else short(before))
         body.append(line)
     header = ["method", "learns", *(f"{size:,} past" for size in sizes)]
     return markdown_table([*header, f"times SLL at {sizes[-1]:,}", f"before, at {sizes[-1]:,}"], body)
 
 
-def _short(seconds: float) -> str:
-    if seconds < 0.0005:
-        return "0"
-    return f"{seconds:.0f}" if seconds >= 99.5 else f"{seconds:.2g}"
-
-
-def _least(records: Sequence[Figure2Record], method: str, n_past: int, field: str) -> float | None:
-    found = [getattr(r, field) for r in records if r.method == method and r.n_past == n_past]
-    return min(found) if found else None
-
-
-def _sentence(records: Sequence[Figure2Record]) -> str:
-    """How SLL grows with the past, and how far it is from BR and from those who retrain."""
-    parts = []
-    for dataset in _sets(records):
-        here = [record for record in records if record.dataset == dataset]
-        sizes = sorted({record.n_past for record in here})
-        first, last = (_least(here, SLL, size, "cpu_seconds") for size in (sizes[0], sizes[-1]))
-        if first is None or last is None:
-            continue
-        text = f"{dataset}: {here[0].n_new} new labels take SLL {_short(last)} s of CPU after {sizes[-1]:,} past labels"
-        if len(sizes) > 1:
-            text += f" ({_short(first)} s after {sizes[0]:,})"
-        others = {name: _least(here, name, sizes[-1], "cpu_seconds") for name in (BR, "LEML", "SLEEC")}
-        told = [f"{name} {cpu / last:.1f}" for name, cpu in others.items() if cpu is not None and last > 0]
-        parts.append(text + (f"; as multiples of that: {', '.join(told)}" if told else ""))
-    return ". ".join(parts) + "." if parts else "SLL was not run."
-
-
 def _data(records: Sequence[Figure2Record]) -> list[dict[str, Any]]:
     rows = []
-    for dataset in _sets(records):
+    for dataset in sets_of(records):
         for method, own in by_method([r for r in records if r.dataset == dataset], (*OWN, *PEERS)):
             for size in sorted({record.n_past for record in own}):
                 cell = [record for record in own if record.n_past == size]
@@ -134,7 +101,7 @@ def _data(records: Sequence[Figure2Record]) -> list[dict[str, Any]]:
                         "n_features": cell[0].n_features,
                         "n_runs": len(cell),
                         "parameters": cell[0].parameters,
-                        "least": {field: _least(cell, method, size, field) for field in times},
+                        "least": {field: least(cell, method, size, field) for field in times},
                     }
                 )
     return rows
@@ -143,12 +110,11 @@ def _data(records: Sequence[Figure2Record]) -> list[dict[str, Any]]:
 def pictures(records: Sequence[Figure2Record]) -> list[Picture]:
     records = _latest_cut(records)
     found = []
-    for dataset in _sets(records):
+    for dataset in sets_of(records):
         here = [record for record in records if record.dataset == dataset]
         lines = tuple(line for method, own in by_method(here, (*OWN, *PEERS)) if (line := _line(method, own)).x)
         if not lines:
             continue
-        n_runs = len({record.seed for record in here})
         found.append(
             Picture(
                 slug(dataset),
@@ -156,13 +122,19 @@ def pictures(records: Sequence[Figure2Record]) -> list[Picture]:
                 "past labels",
                 "CPU seconds (log scale)",
                 (Panel(f"{here[0].n_rows:,} rows, {here[0].n_features:,} features", lines),),
-                _sentence(here),
-                spread=f"none shown: a point is the least of {n_runs} runs" if n_runs > 1 else "",
+                " ".join([sentence(here), *not_timed(here)]),
+                spread=_spread(here),
                 log_x=True,
                 log_y=True,
             )
         )
     return found
+
+
+def _spread(records: Sequence[Figure2Record]) -> str:
+    """For the caption, which says already how far the runs lie apart."""
+    several = len({(r.method, r.n_past) for r in records}) < len(records)
+    return "not drawn, a point is the least of its runs" if several else "none, a point is 1 run"
 
 
 def _line(method: str, records: Sequence[Figure2Record]) -> Series:

@@ -20,6 +20,7 @@ __all__ = [
     "counted",
     "fewer_note",
     "left_out_note",
+    "library_notes",
     "parameters_of",
     "quick_form",
     "quick_left_out",
@@ -149,10 +150,16 @@ def left_out_note(run: Collection[str]) -> str:
         parts.append(f"Not installed, so not compared: {', '.join(uninstalled)} (pip install 'streamlabel[dev]').")
     if rest := [name for name in METHODS if name in there]:
         parts.append(f"Not run here (not asked for, or too many rows times labels for it): {', '.join(rest)}.")
+    return " ".join([*parts, *library_notes(run)])
+
+
+def library_notes(run: Collection[str]) -> list[str]:
+    """Sentences on how those of other libraries were run."""
+    parts = []
     if "river" in run:
         parts.append(f"river is shown {RIVER_CELLS:,} answers (rows times labels) at most, in one pass.")
     if "omikuji" in run:
         parts.append("omikuji takes no seed: run again, it gives other figures.")
     if set(run) & set(PEERS):
         parts.append("Methods of other libraries are run on one thread.")
-    return " ".join(parts)
+    return parts

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamlabel.experiments import table2
+from streamlabel.experiments.chosen import chosen_cell, edge_note
 from streamlabel.experiments.comparisons import Comparison
 from streamlabel.experiments.experiment import Experiment, Page
 from streamlabel.experiments.method_tables import (
@@ -24,14 +25,14 @@ from streamlabel.experiments.method_tables import (
     spread_of,
     tuned_only,
     unfinished_note,
-    verdicts,
     with_spread,
 )
-from streamlabel.experiments.methods import OWN, PAPER_NAMES, PEERS
-from streamlabel.experiments.paper_figures import DSLL, paper_figure
-from streamlabel.experiments.sets import asked_name
+from streamlabel.experiments.methods import OWN, PEERS
 from streamlabel.experiments.table2 import Table2Record
-from streamlabel.experiments.table2_gains import compare, counted_and_own_forms, made_up_note, pictures
+from streamlabel.experiments.table2_gains import compare, pictures
+from streamlabel.experiments.table2_paper import claim, misprint_note, own_paper_figure, stand_in_parts
+from streamlabel.experiments.table2_successor import published_row, successor_parts
+from streamlabel.experiments.table2_words import NOTHING, sentence, strength_note, tie_note
 from streamlabel.experiments.tables import markdown_table
 
 __all__ = ["EXPERIMENT", "page"]
@@ -43,14 +44,13 @@ _HOW = (
     "Measured on the test rows, over the new labels alone (a row without any of them counts as a miss, so P@k grows "
     "with the batch). Means ± standard deviation over orders of the labels: how much the choice of labels matters. How "
     "sure a difference is, is in the table of differences, which compares on the same labels. In parentheses what the "
-    "paper printed: its label orders are not published and differ from ours, so compare differences between methods, "
-    "not figures. SLL (the learner that budget and timeline call 'with the past'), BR and the libraries that learn "
-    "labels one by one learn the batch alone; LEML, SLEEC and the trees are trained again on past and new labels (in "
-    "the paper on the new ones alone). 'SLL paper' is the paper's form: "
-    "past labels by turns with their structure, a batch coupled, no metric; 'signed' is that without an intercept, on "
-    "-1/+1 answers."
+    "paper printed for the same set (for one that has a stand-in here, in a table of its own): its label orders are "
+    "not published and differ from ours, so compare differences between methods, not figures. SLL (the learner that "
+    "budget and timeline call 'with the past'), BR and the libraries that learn labels one by one learn the batch "
+    "alone; LEML, SLEEC and the trees are trained again on past and new labels (in the paper on the new ones alone). "
+    "'SLL paper' is the paper's form: past labels by turns with their structure, a batch coupled, no metric; 'signed' "
+    "is that without an intercept, on -1/+1 answers."
 )
-_NOTHING = "Nothing to compare yet: SLL and another method were not run on the same labels."
 
 
 def page(records: Sequence[Table2Record]) -> Page:
@@ -59,7 +59,12 @@ def page(records: Sequence[Table2Record]) -> Page:
     compared = compare(records)
     for dataset in dict.fromkeys(record.dataset for record in records):
         parts += _set_parts([record for record in records if record.dataset == dataset], compared)
-    return Page(quick_form(records) + _sentence(compared), "\n\n".join(parts), {"rows": _data(records)}, compared)
+    return Page(
+        quick_form(records) + sentence(records, compared),
+        "\n\n".join(parts),
+        {"rows": _data(records)},
+        compared,
+    )
 
 
 def _set_parts(records: Sequence[Table2Record], compared: Sequence[Comparison]) -> list[str]:
@@ -76,15 +81,20 @@ def _set_parts(records: Sequence[Table2Record], compared: Sequence[Comparison]) 
         parts += [f"### {dataset}: P@{depth} of the new labels, percent", _batch_table(records, field, depth, n_seeds)]
     for field, title in _SHARES.items():
         parts += [f"### {dataset}: {title} of the new labels", _batch_table(records, field, None, n_seeds)]
+    parts += [*tie_note(records), *successor_parts(records), *stand_in_parts(dataset), *misprint_note(dataset)]
     parts += [
         f"### {dataset}: SLL minus the other, points (± standard error over orders)",
         "Above zero SLL is better, in every column: the sign of the ranking loss, of which less is better, is turned.",
         _gain_table([c for c in compared if c.dataset == dataset], n_seeds),
+        *claim(compared, dataset),
+        *strength_note(records),
     ]
     largest = max(record.batch for record in records)
+    everybody = _all_methods([record for record in records if record.batch == largest], n_seeds)
     parts += [
         f"### {dataset}: {largest} new labels, all methods",
-        _all_methods([record for record in records if record.batch == largest], n_seeds),
+        everybody,
+        *edge_note(everybody),
         left_out_note({record.method for record in records}),
     ]
     return parts
@@ -101,25 +111,23 @@ def _tuning(tuned: bool) -> str:
 
 def _batch_table(records: Sequence[Table2Record], field: str, depth: int | None, n_orders: int) -> str:
     batches = sorted({record.batch for record in records})
-    asked = asked_name(records[0].dataset)
+    dataset = records[0].dataset
     body = []
     for method, own in by_method(records, OWN):
         line = [method]
         for batch in batches:
             values = [getattr(record, field) for record in own if record.batch == batch]
-            paper = None if depth is None else paper_figure(asked, batch, depth, PAPER_NAMES.get(method, ""))
+            paper = None if depth is None else own_paper_figure(dataset, batch, depth, method)
             text = with_spread(values, 1 if depth else 3, n_orders) or "not run"
             line.append(text if paper is None else f"{text} ({paper:.2f})")
         body.append(line)
-    published = DSLL.get(asked, {}).get(field)
-    if published:
-        body.append(["DSLL, as published", *(f"{published[b]:.3f}" if b in published else "" for b in batches)])
+    body += published_row(dataset, field, batches)
     return markdown_table(["method", *(f"{batch} labels" for batch in batches)], body)
 
 
 def _gain_table(here: Sequence[Comparison], n_orders: int) -> str:
     if not here:
-        return _NOTHING
+        return NOTHING
     measures = list(dict.fromkeys(c.measure for c in here))
     places = list(dict.fromkeys((c.competitor, c.where) for c in here))
     by_place = {(c.competitor, c.where, c.measure): c for c in here}
@@ -140,31 +148,8 @@ def _all_methods(records: Sequence[Table2Record], n_orders: int) -> str:
     for method, own in by_method(records, (*OWN, *PEERS)):
         precisions = [with_spread([getattr(record, field) for record in own], 1, n_orders) for field in _PRECISIONS]
         shares = [with_spread([getattr(record, field) for record in own], 3, n_orders) for field in _SHARES]
-        body.append([method, *precisions, *shares, "; ".join(f"`{one}`" for one in parameters_of(own))])
+        body.append([method, *precisions, *shares, chosen_cell(method, own)])
     return markdown_table(["method", "P@1", "P@3", "P@5", *_SHARES.values(), "hyper-parameters"], body)
-
-
-def _sentence(compared: Sequence[Comparison]) -> str:
-    """How often SLL won, and against whom it lost most, over what the report counts."""
-    if not compared:
-        return _NOTHING
-    competitors, own = counted_and_own_forms(compared)
-    against = [c for c in competitors if c.competitor in PAPER_NAMES]
-    rest = [c for c in competitors if c.competitor not in PAPER_NAMES]
-    parts = []
-    if against:
-        names = ", ".join(dict.fromkeys(c.competitor for c in against))
-        parts.append(f"the paper's competitors ({names}): {verdicts(against)}")
-    if rest:
-        worst = min(rest, key=lambda c: c.gain)
-        parts.append(
-            f"other loss functions and libraries: {verdicts(rest)}, the lowest difference {worst.gain:+.1f} points of "
-            f"{worst.measure} against {worst.competitor} ({worst.dataset}, {worst.where})"
-        )
-    if own:
-        parts.append(f"its own other forms: {verdicts(own)}")
-    said = f"With all rows annotated, SLL against {'; against '.join(parts)}." if parts else "Nothing is counted here."
-    return said + made_up_note(compared)
 
 
 def _data(records: Sequence[Table2Record]) -> list[dict[str, Any]]:
@@ -175,10 +160,7 @@ def _data(records: Sequence[Table2Record]) -> list[dict[str, Any]]:
             for batch in sorted({record.batch for record in own}):
                 cell = [record for record in own if record.batch == batch]
                 measured = {field: spread_of([getattr(r, field) for r in cell]) for field in (*_PRECISIONS, *_SHARES)}
-                paper = {
-                    field: paper_figure(asked_name(dataset), batch, depth, PAPER_NAMES.get(method, ""))
-                    for field, depth in _PRECISIONS.items()
-                }
+                paper = {field: own_paper_figure(dataset, batch, depth, method) for field, depth in _PRECISIONS.items()}
                 rows.append(
                     {
                         "dataset": dataset,
