@@ -28,7 +28,7 @@ from sklearn.svm import LinearSVC
 
 from streamlabel._validation import default_label_names
 from streamlabel.data.xc_text import write_xc_text
-from streamlabel.exceptions import MissingExtraError
+from streamlabel.exceptions import DataError, MissingExtraError
 from streamlabel.models.nonlinear import row_unit
 from streamlabel.results import CSR, Dataset, FloatArray
 
@@ -38,6 +38,7 @@ RIVER_CELLS = 1_000_000  # answers (rows times labels) that river is shown: it t
 
 
 _MOST_PASSES = 500
+_PROBE = 1 << 20  # bytes; more than what a full disk has left for the smallest file
 
 
 class Peer(Protocol):
@@ -93,7 +94,8 @@ class NapkinXC:
 
     def fit(self, X: CSR, Y: CSR) -> NapkinXC:
         models = _door("napkinxc.models")
-        folder = tempfile.mkdtemp(prefix="streamlabel-")  # it reads its weights from there when it is first asked
+        with _temporary_files():
+            folder = tempfile.mkdtemp(prefix="streamlabel-")  # it reads its weights from there when it is first asked
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         extra = {"seed": self.seed} if self.kind == "PLT" else {}
         kind = getattr(models, self.kind)
@@ -102,6 +104,7 @@ class NapkinXC:
         labels = Y.sorted_indices()  # it takes the first and the last of a row for the lowest and the highest
         ctypes.CDLL(None).srand(self.seed)
         self._model.fit(_matrix(X), [row.tolist() for row in np.split(labels.indices, labels.indptr[1:-1])])
+        _check_space(folder)
         self._n_labels = Y.shape[1]
         return self
 
@@ -120,7 +123,7 @@ class Omikuji:
         setting = omikuji.Model.default_hyper_param()
         setting.linear_c = _for_rows(self.linear_c, X)
         setting.linear_max_iter = _MOST_PASSES
-        with tempfile.TemporaryDirectory(prefix="streamlabel-") as folder, _silence():
+        with _temporary_files(), tempfile.TemporaryDirectory(prefix="streamlabel-") as folder, _silence():
             path = Path(folder) / "train.txt"
             write_xc_text(Dataset(X, Y, default_label_names(Y.shape[1])), path)
             self._model = omikuji.Model.train_on_data(str(path), setting, n_threads=1)
@@ -191,6 +194,27 @@ def _dense(rows: list[list[tuple[int, float]]], n_labels: int) -> FloatArray:
             labels, values = zip(*row, strict=True)
             scores[i, list(labels)] = values
     return scores
+
+
+@contextmanager
+def _temporary_files(folder: str | None = None) -> Iterator[None]:
+    """An error of the operating system in the block, raw or as a DataError, says what the file is for."""
+    try:
+        yield
+    except (OSError, DataError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if not isinstance(cause, OSError):
+            raise
+        told = f"{cause.strerror or cause} (a temporary file; TMPDIR names the folder for them)"
+        raise OSError(cause.errno, told, cause.filename or getattr(error, "source", folder)) from error
+
+
+def _check_space(folder: str) -> None:
+    """napkinXC does not say that its weights did not fit on the disk: it scores with those that did, or crashes."""
+    with _temporary_files(folder):
+        probe = Path(folder) / "probe"
+        probe.write_bytes(bytes(_PROBE))
+        probe.unlink()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, get_typ
 from streamlabel.data._bytes import replacing
 from streamlabel.exceptions import DataError, StreamlabelError
 
-__all__ = ["Key", "Record", "RecordFile", "opening", "read_records", "saving", "timeless", "write_whole"]
+__all__ = ["Key", "Record", "RecordFile", "keeping", "opening", "read_records", "saving", "timeless", "write_whole"]
 
 Key: TypeAlias = tuple[Any, ...]  # the values of a record's key fields
 
@@ -195,4 +195,21 @@ def saving(path: Path) -> Iterator[None]:
         raise StreamlabelError(
             f"{error.filename or path}: {error.strerror or error}; records that were finished are kept, and the same "
             "command goes on after them"
+        ) from error
+
+
+@contextmanager
+def keeping(folder: Path) -> Iterator[None]:
+    """An error of the operating system in the block, raw or as a DataError, says that this folder keeps the records."""
+    try:
+        yield
+    except (OSError, DataError) as error:
+        if isinstance(error, StreamlabelError):
+            if not isinstance(error.__cause__, OSError):
+                raise
+            told = str(error)
+        else:
+            told = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+        raise StreamlabelError(
+            f"{told}; records that were finished are kept in {folder}, and the same command goes on after them"
         ) from error

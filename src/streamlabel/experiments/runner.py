@@ -14,7 +14,7 @@ from streamlabel.exceptions import MissingExtraError
 from streamlabel.experiments.experiment import Experiment, Page, Setting
 from streamlabel.experiments.pictures import draw
 from streamlabel.experiments.provenance import read_origin, with_command, write_origin
-from streamlabel.experiments.records import Key, RecordFile, opening, write_whole
+from streamlabel.experiments.records import Key, RecordFile, keeping, opening, write_whole
 from streamlabel.experiments.workers import results_of
 from streamlabel.store.lock import FileLock
 
@@ -63,7 +63,7 @@ def writing(experiment: Experiment[Any, Any], out: Path) -> Iterator[RecordFile[
     with opening(out):
         out.mkdir(parents=True, exist_ok=True)
         path.touch()
-    lock = FileLock(path, guarded, f"reproduce {experiment.name}", ", or choose another folder with --out")
+        lock = FileLock(path, guarded, f"reproduce {experiment.name}", ", or choose another folder with --out")
     try:
         read_origin(_origin_path(experiment, out))
         yield record_file(experiment, out)
@@ -91,11 +91,13 @@ def run_experiment(
             work.append((one.task, done))
             total += len(one.keys) - len(done)
     progress(0, total)
-    for n_done, record in enumerate(results_of(_Rest(experiment.run), work, n_jobs), start=1):
+    out = file.path.parent
+    for n_done, record in enumerate(_results(_Rest(experiment.run), work, n_jobs, out), start=1):
         file.append(record)
         if command and n_done == 1:
-            path = _origin_path(experiment, file.path.parent)
-            write_origin(with_command(read_origin(path), command), path)
+            path = _origin_path(experiment, out)
+            with keeping(out):
+                write_origin(with_command(read_origin(path), command), path)
         progress(n_done, total)
 
 
@@ -107,6 +109,11 @@ class _Rest:
 
     def __call__(self, item: tuple[Any, dict[Key, Any]]) -> Iterator[Any]:
         return self.run(*item)
+
+
+def _results(run: _Rest, work: list[tuple[Any, dict[Key, Any]]], n_jobs: int, out: Path) -> Iterator[Any]:
+    with keeping(out):
+        yield from results_of(run, work, n_jobs)
 
 
 def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: Path, command: str) -> Outcome:
@@ -136,10 +143,11 @@ def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: 
         f"{experiment.name}.md": text,
         f"{experiment.name}.json": json.dumps(data, indent=2, allow_nan=False) + "\n",
     }
-    for name, content in written.items():
-        write_whole(out / name, content)
     path = _origin_path(experiment, out)
-    write_origin(dataclasses.replace(origin, n_records=len(records)), path)
+    with keeping(out):
+        for name, content in written.items():
+            write_whole(out / name, content)
+        write_origin(dataclasses.replace(origin, n_records=len(records)), path)
     return Outcome(text, data, (*(out / name for name in written), path, *files), missing)
 
 
