@@ -188,8 +188,8 @@ def decided(records: Iterable[Table2Record], **changes: object) -> list[Table2Re
 
 COUNTS = (
     "With all rows annotated, SLL against BR ridge: 6 wins, 4 ties, 0 losses; against LEML: 0 wins, 4 ties, 6 losses; "
-    "against other loss functions and libraries: 0 wins, 5 ties, 0 losses, the lowest difference -0.1 points of P@1 against "
-    "scikit-learn logistic (planted, 18 new labels)."
+    "against other loss functions and libraries: 0 wins, 5 ties, 0 losses, the lowest difference -0.1 points of P@1 "
+    "against scikit-learn logistic (planted, 18 new labels)."
 )
 
 
