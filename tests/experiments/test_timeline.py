@@ -21,7 +21,17 @@ from streamlabel.experiments.runner import record_file, write_results
 from streamlabel.experiments.timeline import EXPERIMENT, TimelineTask, keys, run_on
 from streamlabel.experiments.timeline_births import births, by_date
 from streamlabel.experiments.timeline_logistic import LogisticAlone
-from streamlabel.experiments.timeline_records import EVER, KEY, LOGISTIC, METHODS, OWN_RIDGE, WITH_PAST, age_edges
+from streamlabel.experiments.timeline_records import (
+    ALWAYS_USED,
+    COMPARED,
+    EVER,
+    KEY,
+    LOGISTIC,
+    METHODS,
+    OWN_RIDGE,
+    WITH_PAST,
+    age_edges,
+)
 
 YEAR = np.timedelta64(365, "D")
 TASK = TimelineTask("news corpus", 2020, 1, 0)
@@ -71,13 +81,15 @@ def leaning_on_the_start(data):
     return list(run_on(TASK, data, dictionary="fit"))
 
 
-@pytest.mark.parametrize("method", [WITH_PAST, OWN_RIDGE])
+@pytest.mark.parametrize("method", [WITH_PAST, OWN_RIDGE, ALWAYS_USED])
 def test_each_label_by_itself_gives_the_same_where_it_may_lean_on_the_start_only(data, leaning_on_the_start, method):
     """What the growing model says of a label is what a copy of the model of the start learns for that label alone."""
     n_rows, past = data.before(2020), data.past(2020)
     model = StreamingLabelClassifier().fit(data.X[:n_rows], data.Y[:n_rows][:, past])
     if method == OWN_RIDGE:
         model.set_params(lam=None, metric=None)
+    if method == ALWAYS_USED:
+        model.set_params(lam=0.003, metric=0.3)
     found = [r for r in leaning_on_the_start if r.method == method and r.age == EVER]
     assert found
     for record in found:
@@ -139,6 +151,20 @@ def test_a_run_goes_on_to_the_same_records(data, records, monkeypatch):
     assert list(run_on(TASK, data, keys(TASK, data))) == []
 
 
+def test_what_older_records_lack_is_added_without_the_rest(data, records, monkeypatch):
+    def not_again(*arguments):
+        raise AssertionError("learned again")
+
+    monkeypatch.setattr(LogisticAlone, "chosen", not_again)
+    done = [key for key in keys(TASK, data) if key[4] in COMPARED]
+    assert list(run_on(TASK, data, done)) == [record for record in records if record.method == ALWAYS_USED]
+
+
+def test_the_variant_uses_the_past_for_every_label(records):
+    assert all(record.past_used for record in records if record.method == ALWAYS_USED)
+    assert not any(record.past_used for record in records if record.method in (OWN_RIDGE, LOGISTIC))
+
+
 def test_longer_annotation_and_later_starts(data):
     assert {b.label for b in births(data, 2021, 1)} < {b.label for b in births(data, 2020, 1)}
     one, two = ({b.label: b.stop - b.start for b in births(data, 2020, years)} for years in (1, 2))
@@ -192,7 +218,7 @@ def test_the_page(records, tmp_path):
     ever = [r for r in records if r.age == EVER]
     n_labels = len(ever) // len(METHODS)
     assert found["n_arrivals"] == found["n_unchanged"] == n_labels
-    for method in METHODS:
+    for method in COMPARED:
         expected = np.mean([r.auc for r in ever if r.method == method])
         assert found["ages"][0]["auc"][method] == pytest.approx(expected)
     assert records[0].old_scores in outcome.text
@@ -232,7 +258,8 @@ def test_the_sentence_says_for_how_many_labels_the_past_was_used(records):
 def without_past(records):
     """As if the trials had chosen not to use it: the learner has the figures of own ridge."""
     alone = {(r.label, r.age): r for r in records if r.method == OWN_RIDGE}
-    return [replace(alone[r.label, r.age], method=WITH_PAST) if r.method == WITH_PAST else r for r in records]
+    compared = [r for r in records if r.method in COMPARED]
+    return [replace(alone[r.label, r.age], method=WITH_PAST) if r.method == WITH_PAST else r for r in compared]
 
 
 def test_a_learner_that_left_the_past_alone_is_said_to_be_ridge(records):

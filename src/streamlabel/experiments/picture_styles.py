@@ -36,6 +36,7 @@ _PAPER, _WITH_LOGISTIC = LineStyle(_SKY, "s", "--"), LineStyle(_VIOLET, "^")
 _KNOWN = {  # one kind of method is one colour, also where experiments call it differently
     "SLL": _LEARNER,
     "with the past": _LEARNER,
+    "past always used": LineStyle(_VIOLET, "D", ":"),
     "SLL paper": _PAPER,
     "paper (anchor only)": _PAPER,
     "SLL paper signed": LineStyle(_SKY, "D", ":"),

@@ -15,17 +15,28 @@ from streamlabel.experiments import timeline_page
 from streamlabel.experiments.experiment import Experiment, Option, Setting
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.sets import NEWS_CORPUS
+from streamlabel.experiments.timeline_always import SETTING
 from streamlabel.experiments.timeline_births import Birth, DatedRows, births, load_by_date
 from streamlabel.experiments.timeline_logistic import LogisticAlone
-from streamlabel.experiments.timeline_records import KEY, LOGISTIC, METHODS, OWN_RIDGE, WITH_PAST, BirthRecord, named
+from streamlabel.experiments.timeline_records import (
+    ALWAYS_USED,
+    KEY,
+    LOGISTIC,
+    METHODS,
+    OWN_RIDGE,
+    WITH_PAST,
+    BirthRecord,
+    named,
+)
 from streamlabel.metrics.auc import label_auc, label_average_precision
-from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.models.streaming import LabelReport, StreamingLabelClassifier
 from streamlabel.results import CSR, FloatArray
 
 __all__ = ["EXPERIMENT", "TimelineTask", "keys", "run", "run_on", "tasks"]
 
 STARTS: Mapping[str, tuple[int, ...]] = {NEWS_CORPUS: (2020,)}
 USUAL_STARTS = (1985, 1995)
+_FORMS: Mapping[str, Mapping[str, Any]] = {OWN_RIDGE: {"lam": None, "metric": None}, ALWAYS_USED: SETTING}
 _CHUNK = 32  # arrivals between two evaluations
 _FIXED = 100  # rows by which scores are compared, bit by bit
 
@@ -96,9 +107,10 @@ def run_on(
     it may lean on labels of the start only.
     """
     arriving = births(data, task.start, task.years)
-    if all(key in done for birth in arriving for key in _keys_of(task, data, birth)):
+    wanted = {key[4] for birth in arriving for key in _keys_of(task, data, birth) if key not in done}
+    if not wanted:
         return
-    stream = _Stream(task, data, dictionary)
+    stream = _Stream(task, data, dictionary, wanted)
     for begin in range(0, len(arriving), _CHUNK):
         for record in stream.arrive(arriving[begin : begin + _CHUNK]):
             if tuple(getattr(record, name) for name in KEY) not in done:
@@ -106,17 +118,19 @@ def run_on(
 
 
 class _Stream:
-    """Two models that grow, one that may use the past and one that may not, and a classifier a label beside them."""
+    """Models that grow: the learner, which is always run, and of its forms and the classifier a label those wanted."""
 
-    def __init__(self, task: TimelineTask, data: DatedRows, dictionary: str) -> None:
+    def __init__(self, task: TimelineTask, data: DatedRows, dictionary: str, wanted: Collection[str]) -> None:
         self._task, self._data = task, data
         _check_past(task, data)
         n_rows, past = data.before(task.start), data.past(task.start)
         names = [data.label_names[label] for label in past]
         model = StreamingLabelClassifier(dictionary=dictionary, random_state=task.seed)
         self._helped = model.fit(data.X[:n_rows], data.Y[:n_rows][:, past], names)
-        self._alone = copy.copy(model).set_params(lam=None, metric=None)
-        self._logistic = LogisticAlone.chosen(data, task.start, task.years, task.seed)
+        forms = {method: copy.copy(model).set_params(**_FORMS[method]) for method in _FORMS if method in wanted}
+        self._models = {WITH_PAST: self._helped, **forms}
+        chosen = LOGISTIC in wanted
+        self._logistic = LogisticAlone.chosen(data, task.start, task.years, task.seed) if chosen else None
         self._fixed = data.X[np.linspace(0, len(data.dates) - 1, _FIXED).astype(np.intp)]
         self._n_start = self._n_known = len(past)
         self._start_print = self._print = _fingerprint(self._helped.decision_function(self._fixed))
@@ -128,23 +142,23 @@ class _Stream:
             rows = slice(birth.start, birth.stop)
             X, answers = self._data.X[rows], self._data.columns[:, [birth.label]].toarray().ravel()[rows]
             name = [self._data.label_names[birth.label]]
-            self._helped.add_labels(X, answers, name)
-            self._alone.add_labels(X, answers, name)
-            lines.append(self._logistic.learn(X, answers))
+            for model in self._models.values():
+                model.add_labels(X, answers, name)
+            if self._logistic is not None:
+                lines.append(self._logistic.learn(X, answers)[0])
             facts.append(self._facts(birth, int(answers.sum())))
         first = min(birth.stop for birth in chunk)
         later = self._data.X[first:]
-        scores = {
-            WITH_PAST: _newest_scores(self._helped, later, len(chunk)),
-            OWN_RIDGE: _newest_scores(self._alone, later, len(chunk)),
-            LOGISTIC: np.asarray(later @ np.column_stack([line for line, _ in lines])),
-        }
+        scores = {method: _newest_scores(model, later, len(chunk)) for method, model in self._models.items()}
+        if lines:
+            scores[LOGISTIC] = np.asarray(later @ np.column_stack(lines))
         for column, (birth, fact) in enumerate(zip(chunk, facts, strict=True)):
             truth = self._data.columns[:, [birth.label]].toarray()
             for key in _keys_of(self._task, self._data, birth):
                 method, part = key[4], birth.judged[key[5]]
-                judged = slice(part.start - first, part.stop - first)
-                yield _record(key, fact, truth[part], scores[method][judged, column : column + 1])
+                if method in scores:
+                    judged = slice(part.start - first, part.stop - first)
+                    yield _record(key, fact, truth[part], scores[method][judged, column : column + 1])
 
     def _facts(self, birth: Birth, n_yes: int) -> dict[str, Any]:
         """What the records of the label that has just arrived have in common; compares all older scores bit by bit."""
@@ -156,7 +170,7 @@ class _Stream:
             "n_known": self._n_known,
             "n_rows": birth.stop - birth.start,
             "n_yes": n_yes,
-            "past_used": bool(self._helped.reports_[-1].share or self._helped.reports_[-1].anchored),
+            "past_used": [method for method, model in self._models.items() if _leans(model.reports_[-1])],
             "old_scores": old,
             "unchanged": unchanged,
         }
@@ -165,7 +179,7 @@ class _Stream:
 
 
 def _record(key: Key, facts: dict[str, Any], truth: FloatArray, scores: FloatArray) -> BirthRecord:
-    facts = {**facts, "past_used": facts["past_used"] and key[4] == WITH_PAST}
+    facts = {**facts, "past_used": key[4] in facts["past_used"]}
     return BirthRecord(
         **named(key),
         **facts,
@@ -174,6 +188,10 @@ def _record(key: Key, facts: dict[str, Any], truth: FloatArray, scores: FloatArr
         auc=100.0 * float(label_auc(truth, scores)[0]),
         average_precision=100.0 * float(label_average_precision(truth, scores)[0]),
     )
+
+
+def _leans(report: LabelReport) -> bool:
+    return bool(report.share or report.anchored)
 
 
 def _newest_scores(model: StreamingLabelClassifier, X: CSR, n_labels: int) -> FloatArray:

@@ -10,31 +10,45 @@ import numpy as np
 from streamlabel.experiments.comparisons import mean_and_error
 from streamlabel.experiments.experiment import Page
 from streamlabel.experiments.tables import markdown_table
+from streamlabel.experiments.timeline_always import NOTE, PAIR, pair_ages, was_run
 from streamlabel.experiments.timeline_pictures import pictures
-from streamlabel.experiments.timeline_records import EVER, METHODS, WITH_PAST, BirthRecord, age_edges
+from streamlabel.experiments.timeline_records import (
+    ALWAYS_USED,
+    COMPARED,
+    EVER,
+    OWN_RIDGE,
+    WITH_PAST,
+    BirthRecord,
+    age_edges,
+)
 from streamlabel.experiments.timeline_values import (
     MEASURES,
-    OTHERS,
     ages,
     arrivals,
     by_run,
     comparisons,
     is_judged,
+    signed,
     values,
 )
-from streamlabel.experiments.timeline_words import past_used, sentence, signed, title, why
+from streamlabel.experiments.timeline_words import past_used, sentence, title, why
 
 __all__ = ["page", "pictures"]
 
 
 def page(records: Sequence[BirthRecord]) -> Page:
-    parts: list[str] = [_NOTE, *why(records)] if records else []
+    parts: list[str] = [_NOTE, *([NOTE] if was_run(records) else []), *why(records)] if records else []
     data, compared = [], []
     for run, here in by_run(records).items():
         parts.append(f"## {title(run)}")
-        parts += [_facts(here), _table(here)] if is_judged(here) else [_NOT_YET]
         data.append(_data(here))
-        compared += comparisons(here) if is_judged(here) else []
+        if not is_judged(here):
+            parts.append(_NOT_YET)
+            continue
+        parts += [_facts(here), _table(here, COMPARED, ages(here))]
+        if shown := pair_ages(here):
+            parts.append(_table(here, PAIR, shown))
+        compared += comparisons(here)
     return Page(sentence(records), "\n\n".join(parts), {"runs": data}, tuple(compared))
 
 
@@ -45,7 +59,7 @@ _NOTE = (
     "percent (older ages have fewer labels: compare columns, not lines), and the gain of the first column over the "
     "others, with its standard error over labels; seeds are averaged first, label by label."
 )
-_NOT_YET = f"Nothing to judge yet: no label has records of all {len(METHODS)} methods."
+_NOT_YET = f"Nothing to judge yet: no label has records of all {len(COMPARED)} methods."
 
 
 def _age(age: int, years: int) -> str:
@@ -71,19 +85,21 @@ def _facts(records: Sequence[BirthRecord]) -> str:
     )
 
 
-def _table(records: Sequence[BirthRecord]) -> str:
+def _table(records: Sequence[BirthRecord], methods: Sequence[str], shown: Sequence[int]) -> str:
+    """One line an age: the methods, and the gain of the first over the others."""
+    first, *others = methods
     header = ["years since birth", "labels"]
     for measure in MEASURES.values():
-        header += [*(f"{measure}, {method}" for method in METHODS), *(f"gain over {other}" for other in OTHERS)]
+        header += [*(f"{measure}, {method}" for method in methods), *(f"gain over {other}" for other in others)]
     body = []
-    for age in ages(records):
+    for age in shown:
         line = [_age(age, records[0].years)]
         for measure in MEASURES:
-            found = values(records, measure, age)
+            found = values(records, measure, age, methods)
             if len(line) == 1:
-                line.append(str(len(found[WITH_PAST])))
-            line += [f"{found[method].mean():.1f}" for method in METHODS]
-            line += [signed(*mean_and_error(found[WITH_PAST] - found[other])) for other in OTHERS]
+                line.append(str(len(found[first])))
+            line += [f"{found[method].mean():.1f}" for method in methods]
+            line += [signed(*mean_and_error(found[first] - found[other])) for other in others]
         body.append(line)
     return markdown_table(header, body)
 
@@ -106,4 +122,14 @@ def _data(records: Sequence[BirthRecord]) -> dict[str, Any]:
             }
             for age in ages(records)
         ],
+        "past_always_used": [
+            {"age": _age(age, first.years)} | {measure: _change(records, measure, age) for measure in MEASURES}
+            for age in pair_ages(records)
+        ],
     }
+
+
+def _change(records: Sequence[BirthRecord], measure: str, age: int) -> dict[str, Any]:
+    found = values(records, measure, age, PAIR)
+    change, error = mean_and_error(found[ALWAYS_USED] - found[OWN_RIDGE])
+    return {"n_labels": len(found[OWN_RIDGE]), "change": change, "error": error}

@@ -8,7 +8,7 @@ import numpy as np
 
 from streamlabel.experiments.comparisons import mean_and_error
 from streamlabel.experiments.pictures import Panel, Picture, Series
-from streamlabel.experiments.timeline_records import EVER, METHODS, BirthRecord
+from streamlabel.experiments.timeline_records import ALWAYS_USED, COMPARED, EVER, METHODS, BirthRecord
 from streamlabel.experiments.timeline_values import MEASURES, ages, by_run, in_words, values
 from streamlabel.experiments.timeline_words import FEWEST_LABELS, caption
 
@@ -37,12 +37,19 @@ def _panels(records: Sequence[BirthRecord], measure: str) -> tuple[Panel, ...]:
     panels = []
     for (dataset, start, years), here in by_run(records).items():
         if shown := [age for age in ages(here, FEWEST_LABELS) if age != EVER]:
-            series = tuple(_series(here, measure, method, shown) for method in METHODS)
-            panels.append(Panel(f"{dataset}: born from {start} on, annotated {in_words(years)}", series))
+            series = [_series(here, measure, method, shown) for method in COMPARED]
+            if complete := [age for age in shown if _is_complete(here, age)]:
+                series.append(_series(here, measure, ALWAYS_USED, complete))
+            panels.append(Panel(f"{dataset}: born from {start} on, annotated {in_words(years)}", tuple(series)))
     return tuple(panels)
 
 
+def _is_complete(records: Sequence[BirthRecord], age: int) -> bool:
+    """Whether the variant has learned every label that the others have: only then do its points stand beside theirs."""
+    return len(values(records, "auc", age, METHODS)[ALWAYS_USED]) == len(values(records, "auc", age)[COMPARED[0]])
+
+
 def _series(records: Sequence[BirthRecord], measure: str, method: str, shown: Sequence[int]) -> Series:
-    found = [mean_and_error(values(records, measure, age)[method]) for age in shown]
+    found = [mean_and_error(values(records, measure, age, {*COMPARED, method})[method]) for age in shown]
     spread = tuple(np.nan if error is None else error for _, error in found)
     return Series(method, tuple(map(float, shown)), tuple(mean for mean, _ in found), spread)

@@ -7,10 +7,24 @@ from typing import Any
 
 from streamlabel.experiments.records import Key
 
-__all__ = ["EVER", "KEY", "LOGISTIC", "METHODS", "OWN_RIDGE", "WITH_PAST", "BirthRecord", "age_edges", "named"]
+__all__ = [
+    "ALWAYS_USED",
+    "COMPARED",
+    "EVER",
+    "KEY",
+    "LOGISTIC",
+    "METHODS",
+    "OWN_RIDGE",
+    "WITH_PAST",
+    "BirthRecord",
+    "age_edges",
+    "named",
+]
 
 WITH_PAST, OWN_RIDGE, LOGISTIC = "with the past", "own ridge", "logistic regression"
-METHODS = (WITH_PAST, OWN_RIDGE, LOGISTIC)
+COMPARED = (WITH_PAST, OWN_RIDGE, LOGISTIC)
+ALWAYS_USED = "past always used"  # the learner whose choice is switched off: a variant, which older records lack
+METHODS = (*COMPARED, ALWAYS_USED)
 EVER = 0  # the age that stands for all rows after the annotation
 KEY = ("dataset", "start", "years", "label", "method", "age", "seed")
 _LATER = (0, 1, 2, 5, 10)
@@ -24,7 +38,7 @@ class BirthRecord:
     age : years since birth from which on rows are judged, up to the next of `age_edges`; `EVER`: all after the answers
     n_known : labels that the growing model knew before this one
     n_rows, n_yes : annotated;   n_judged, n_judged_yes : judged
-    past_used : whether the past helped (`WITH_PAST` only)
+    past_used : whether this method leaned on the past (`OWN_RIDGE` and `LOGISTIC` never do)
     old_scores : SHA-256 of the scores of the labels of the start on fixed rows, after this arrival
     unchanged : whether these, and those of all labels that had arrived, were the same bits as before
     """

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from streamlabel.experiments.comparisons import Comparison, paired
-from streamlabel.experiments.timeline_records import EVER, METHODS, WITH_PAST, BirthRecord
+from streamlabel.experiments.timeline_records import COMPARED, EVER, WITH_PAST, BirthRecord
 
-__all__ = ["MEASURES", "OTHERS", "Run", "ages", "arrivals", "by_run", "comparisons", "in_words", "is_judged", "values"]
+__all__ = [
+    "MEASURES",
+    "OTHERS",
+    "Run",
+    "ages",
+    "arrivals",
+    "by_run",
+    "comparisons",
+    "in_words",
+    "is_judged",
+    "signed",
+    "values",
+]
 
 MEASURES = {"auc": "AUC", "average_precision": "average precision"}
-OTHERS = tuple(method for method in METHODS if method != WITH_PAST)
+OTHERS = tuple(method for method in COMPARED if method != WITH_PAST)
 Run = tuple[str, int, int]  # set, start, years of annotation
 
 
@@ -29,11 +41,17 @@ def in_words(years: int) -> str:
     return f"{years} year{'s' * (years > 1)}"
 
 
-def values(records: Sequence[BirthRecord], measure: str, age: int) -> dict[str, Any]:
-    """By method, one value a label, in one order: the mean over the seeds that every method was run on."""
-    cells: dict[str, dict[tuple[str, int], float]] = {method: {} for method in METHODS}
+def signed(gain: float, error: float | None) -> str:
+    return f"{gain:+.2f}" if error is None else f"{gain:+.2f} ± {error:.2f}"
+
+
+def values(
+    records: Sequence[BirthRecord], measure: str, age: int, methods: Collection[str] = COMPARED
+) -> dict[str, Any]:
+    """By method, one value a label, in one order: the mean over the seeds that all these methods were run on."""
+    cells: dict[str, dict[tuple[str, int], float]] = {method: {} for method in methods}
     for record in records:
-        if record.age == age:
+        if record.age == age and record.method in cells:
             cells[record.method][record.label, record.seed] = getattr(record, measure)
     shared: dict[str, list[int]] = {}
     for label, seed in sorted(set.intersection(*(set(found) for found in cells.values()))):
@@ -45,7 +63,7 @@ def values(records: Sequence[BirthRecord], measure: str, age: int) -> dict[str, 
 
 
 def ages(records: Sequence[BirthRecord], n_labels: int = 1) -> list[int]:
-    """Those at which so many labels or more were judged by every method."""
+    """Those at which so many labels or more were judged by every compared method."""
     found = sorted({record.age for record in records})
     return [age for age in found if len(values(records, "auc", age)[WITH_PAST]) >= n_labels]
 
@@ -62,7 +80,8 @@ def arrivals(records: Sequence[BirthRecord]) -> list[BirthRecord]:
 def comparisons(records: Sequence[BirthRecord]) -> list[Comparison]:
     """Of one run, on all rows after the annotation."""
     found = []
-    where, n_rows = f"born from {records[0].start} on", int(np.median([record.n_rows for record in records]))
+    where = f"born from {records[0].start} on"
+    n_rows = int(np.median([record.n_rows for record in records if record.method == WITH_PAST]))
     for measure, said in MEASURES.items():
         here = values(records, measure, EVER)
         for other in OTHERS:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamlabel.experiments.comparisons import LOSES, WINS, Comparison, mean_and_error
-from streamlabel.experiments.timeline_records import EVER, OWN_RIDGE, WITH_PAST, BirthRecord
+from streamlabel.experiments.timeline_always import change, pair_ages, refusal, seen_before
+from streamlabel.experiments.timeline_records import ALWAYS_USED, EVER, OWN_RIDGE, WITH_PAST, BirthRecord
 from streamlabel.experiments.timeline_values import (
     MEASURES,
     OTHERS,
@@ -18,10 +19,11 @@ from streamlabel.experiments.timeline_values import (
     comparisons,
     in_words,
     is_judged,
+    signed,
     values,
 )
 
-__all__ = ["FEWEST_LABELS", "caption", "past_used", "sentence", "signed", "title", "why"]
+__all__ = ["FEWEST_LABELS", "caption", "past_used", "sentence", "title", "why"]
 
 FEWEST_LABELS = 5  # a point of a picture rests on no fewer
 
@@ -29,10 +31,6 @@ FEWEST_LABELS = 5  # a point of a picture rests on no fewer
 def title(run: Run) -> str:
     dataset, start, years = run
     return f"{dataset}, labels born from {start} on, annotated for {in_words(years)}"
-
-
-def signed(gain: float, error: float | None) -> str:
-    return f"{gain:+.2f}" if error is None else f"{gain:+.2f} ± {error:.2f}"
 
 
 def past_used(records: Sequence[BirthRecord]) -> str:
@@ -48,7 +46,8 @@ def sentence(records: Sequence[BirthRecord]) -> str:
         return "Nothing was run."
     runs = by_run(records)
     found = arrivals(records)
-    parts = _left_alone({run: here for run, here in runs.items() if _is_ridge(here)}, len(runs))
+    ridge = {run: here for run, here in runs.items() if _is_ridge(here)}
+    parts = [*_left_alone(ridge, len(runs)), *seen_before(records)]
     if found:
         n_same = sum(record.unchanged for record in found)
         parts.append(f"Old scores were untouched after {n_same} of {len(found)} arrivals.")
@@ -65,6 +64,8 @@ def caption(records: Sequence[BirthRecord]) -> str:
         parts.append(
             f"'{WITH_PAST}' and '{OWN_RIDGE}' lie on each other{where}: the learner chose not to use the past."
         )
+    if any(pair_ages(here) for here in runs.values()):
+        parts.append(f"'{ALWAYS_USED}' is the learner without its choice, at a fixed setting.")
     if any({*ages(here)} - {*ages(here, FEWEST_LABELS)} - {EVER} for here in runs.values()):
         parts.append(f"Points of fewer than {FEWEST_LABELS} labels are left out.")
     return " ".join(parts)
@@ -91,6 +92,7 @@ def _left_alone(runs: dict[Run, list[BirthRecord]], n_runs: int) -> list[str]:
     return [
         f"The past was used for 0 of {n_arrivals} arrivals{where}: the learner's trials on known labels chose not to "
         f"use it, so the learner is {OWN_RIDGE} here, with nothing lost and nothing gained.",
+        *refusal(list(runs.values())),
         *_instead([one for here in runs.values() for one in comparisons(here)]),
     ]
 
@@ -138,4 +140,4 @@ def _reached(run: Run, records: Sequence[BirthRecord]) -> str:
         for other in others
     ]
     used = "" if ridge else f", the past {past_used(records)}"
-    return f"{title(run)}{used}: {' and '.join(reached)}; {', '.join(gains)}."
+    return " ".join([f"{title(run)}{used}: {' and '.join(reached)}; {', '.join(gains)}.", *change(records)])
