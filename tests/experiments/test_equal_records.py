@@ -37,7 +37,7 @@ def records(name: str, method: str, state: int) -> list[Any]:
     if METHODS[method].package:
         pytest.importorskip(METHODS[method].package)
     random.seed(state)
-    np.random.seed(state)
+    np.random.seed(state)  # noqa: NPY002
     if hasattr(ctypes.CDLL(None), "srand"):
         ctypes.CDLL(None).srand(state)
     experiment = EXPERIMENTS[name]

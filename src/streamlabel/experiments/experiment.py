@@ -71,7 +71,7 @@ class Experiment(Generic[R, T]):
     ----------
     name, title, explanation : of the command; the heading of its page; its help
     record : a frozen dataclass of numbers, strings and booleans. Times are in fields called ``seconds`` or
-        ``..._seconds``, and nothing else differs between two runs.
+        ``..._seconds``, and nothing else differs between two runs (but for omikuji, which takes no seed).
     key : the fields that tell one record from another
     datasets, seeds : the default; ``quick_datasets``, ``quick_seeds`` with ``--quick``. A quick set that is not on
         this machine is left out; when none is left, the embedded texts are used (`sets.NEWS_CORPUS`).

@@ -211,10 +211,14 @@ def _temporary_files(folder: str | None = None) -> Iterator[None]:
 
 def _check_space(folder: str) -> None:
     """napkinXC does not say that its weights did not fit on the disk: it scores with those that did, or crashes."""
-    with _temporary_files(folder):
-        probe = Path(folder) / "probe"
-        probe.write_bytes(bytes(_PROBE))
-        probe.unlink()
+    probe = Path(folder) / "probe"
+    try:
+        with _temporary_files(folder):
+            probe.write_bytes(bytes(_PROBE))
+            probe.unlink()
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)  # a worker that is ended would leave it
+        raise
 
 
 @contextmanager
