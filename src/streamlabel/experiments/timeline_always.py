@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from streamlabel.experiments.comparisons import LOSES, UNDECIDED, WINS, Comparison, mean_and_error, paired
 from streamlabel.experiments.sets import used_name
@@ -36,25 +36,30 @@ def pair_ages(records: Sequence[BirthRecord]) -> list[int]:
 
 def refusal(runs: Sequence[Sequence[BirthRecord]]) -> list[str]:
     """Of runs in which the learner left the past alone: whether that was right, measure by measure."""
-    found = [one for records in runs if EVER in pair_ages(records) for one in _compared(records)]
-    if not found:
+    both = [records for records in runs if EVER in pair_ages(records)]
+    if not both:
         return []
-    parts: list[str] = []
-    judged: dict[str, list[str]] = {"right": [], "wrong": [], "without a sure effect": []}
+    found = [one for records in both for one in _compared(records)]
+    only = "" if len(both) == len(runs) else f", run at {len(both)} of {len(runs)} starts"
+    reached: dict[str, list[str]] = {}
+    judged: dict[str, list[str]] = {}
     for measure in MEASURES.values():
         verdicts = [one.verdict for one in found if one.measure == measure]
         n_better, n_worse = verdicts.count(WINS), verdicts.count(LOSES)
         counts = [f"{how} at {n}" for how, n in (("better", n_better), ("worse", n_worse)) if n]
         level = "undecided" if set(verdicts) == {UNDECIDED} else "level"
         where = f"{' and '.join(counts)} of {len(verdicts)} starts" if counts else level
-        parts.append(f"{where} in {measure}")
+        reached.setdefault(where, []).append(measure)
         how = "right" if n_worse > n_better else "wrong" if n_better > n_worse else "without a sure effect"
-        judged[how].append(measure)
-    said = ", ".join(f"{how} in {' and '.join(measures)}" for how, measures in judged.items() if measures)
+        judged.setdefault(how, []).append(measure)
     return [
-        f"Used for every label at a fixed setting ('{ALWAYS_USED}'), it would have been {' and '.join(parts)} against "
-        f"{OWN_RIDGE}: to leave it alone was {said}."
+        f"Used for every label at a fixed setting ('{ALWAYS_USED}'{only}), it would have been {_by_measure(reached)} "
+        f"against {OWN_RIDGE}: to leave it alone was {_by_measure(judged)}."
     ]
+
+
+def _by_measure(found: Mapping[str, Sequence[str]]) -> str:
+    return ", ".join(f"{said} in {' and '.join(measures)}" for said, measures in found.items())
 
 
 def _compared(records: Sequence[BirthRecord]) -> list[Comparison]:
