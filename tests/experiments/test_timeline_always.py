@@ -123,7 +123,9 @@ def test_labels_that_it_has_not_learned_yet_are_left_out_of_its_figures_alone():
     assert page.comparisons == EXPERIMENT.page(records).comparisons
     assert f"AUC by {(SHIFT[:6] - 9.0).mean():+.2f} ± " in page.sentence
     assert "against own ridge (6 of 12 labels)." in page.sentence
-    assert [one.label for one in EXPERIMENT.pictures(part)[0].panels[0].series] == list(COMPARED)
+    picture = EXPERIMENT.pictures(part)[0]
+    assert [one.label for one in picture.panels[0].series] == list(COMPARED)
+    assert "always used" not in picture.reading
 
 
 def test_it_has_a_line_where_it_has_learned_every_label():

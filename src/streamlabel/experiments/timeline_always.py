@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from streamlabel.experiments.comparisons import LOSES, UNDECIDED, WINS, Comparison, mean_and_error, paired
 from streamlabel.experiments.sets import used_name
-from streamlabel.experiments.timeline_records import ALWAYS_USED, EVER, OWN_RIDGE, BirthRecord
+from streamlabel.experiments.timeline_records import ALWAYS_USED, COMPARED, EVER, METHODS, OWN_RIDGE, BirthRecord
 from streamlabel.experiments.timeline_values import MEASURES, signed, values
 from streamlabel.models.calibration import LAM, LEAST_GAIN, RECIPES
 
-__all__ = ["NOTE", "PAIR", "SETTING", "change", "pair_ages", "refusal", "seen_before", "was_run"]
+__all__ = ["NOTE", "PAIR", "SETTING", "change", "complete_ages", "pair_ages", "refusal", "seen_before", "was_run"]
 
 SETTING = {"lam": LAM, "metric": max(share for share, _, _ in RECIPES)}
 PAIR = (ALWAYS_USED, OWN_RIDGE)
@@ -32,6 +32,14 @@ def pair_ages(records: Sequence[BirthRecord]) -> list[int]:
     """Those at which some label was judged by both."""
     found = sorted({record.age for record in records if record.method == ALWAYS_USED})
     return [age for age in found if len(values(records, "auc", age, PAIR)[OWN_RIDGE])]
+
+
+def complete_ages(records: Sequence[BirthRecord], among: Iterable[int]) -> list[int]:
+    """Those at which the variant has learned every label that the others have: its points may stand beside theirs."""
+    n_labels = {
+        age: [len(values(records, "auc", age, methods)[OWN_RIDGE]) for methods in (METHODS, COMPARED)] for age in among
+    }
+    return [age for age, (n_learned, n_all) in n_labels.items() if n_learned == n_all]
 
 
 def refusal(runs: Sequence[Sequence[BirthRecord]]) -> list[str]:

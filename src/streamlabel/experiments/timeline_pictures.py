@@ -8,7 +8,8 @@ import numpy as np
 
 from streamlabel.experiments.comparisons import mean_and_error
 from streamlabel.experiments.pictures import Panel, Picture, Series
-from streamlabel.experiments.timeline_records import ALWAYS_USED, COMPARED, EVER, METHODS, BirthRecord
+from streamlabel.experiments.timeline_always import complete_ages
+from streamlabel.experiments.timeline_records import ALWAYS_USED, COMPARED, EVER, BirthRecord
 from streamlabel.experiments.timeline_values import MEASURES, ages, by_run, in_words, values
 from streamlabel.experiments.timeline_words import FEWEST_LABELS, caption
 
@@ -38,15 +39,10 @@ def _panels(records: Sequence[BirthRecord], measure: str) -> tuple[Panel, ...]:
     for (dataset, start, years), here in by_run(records).items():
         if shown := [age for age in ages(here, FEWEST_LABELS) if age != EVER]:
             series = [_series(here, measure, method, shown) for method in COMPARED]
-            if complete := [age for age in shown if _is_complete(here, age)]:
+            if complete := complete_ages(here, shown):
                 series.append(_series(here, measure, ALWAYS_USED, complete))
             panels.append(Panel(f"{dataset}: born from {start} on, annotated {in_words(years)}", tuple(series)))
     return tuple(panels)
-
-
-def _is_complete(records: Sequence[BirthRecord], age: int) -> bool:
-    """Whether the variant has learned every label that the others have: only then do its points stand beside theirs."""
-    return len(values(records, "auc", age, METHODS)[ALWAYS_USED]) == len(values(records, "auc", age)[COMPARED[0]])
 
 
 def _series(records: Sequence[BirthRecord], measure: str, method: str, shown: Sequence[int]) -> Series:

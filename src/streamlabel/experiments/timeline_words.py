@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamlabel.experiments.comparisons import LOSES, WINS, Comparison, mean_and_error
-from streamlabel.experiments.timeline_always import change, pair_ages, refusal, seen_before
+from streamlabel.experiments.timeline_always import change, complete_ages, refusal, seen_before
 from streamlabel.experiments.timeline_records import ALWAYS_USED, EVER, OWN_RIDGE, WITH_PAST, BirthRecord
 from streamlabel.experiments.timeline_values import (
     MEASURES,
@@ -64,7 +64,7 @@ def caption(records: Sequence[BirthRecord]) -> str:
         parts.append(
             f"'{WITH_PAST}' and '{OWN_RIDGE}' lie on each other{where}: the learner chose not to use the past."
         )
-    if any(pair_ages(here) for here in runs.values()):
+    if any(complete_ages(here, {*ages(here, FEWEST_LABELS)} - {EVER}) for here in runs.values()):
         parts.append(f"'{ALWAYS_USED}' is the learner without its choice, at a fixed setting.")
     if any({*ages(here)} - {*ages(here, FEWEST_LABELS)} - {EVER} for here in runs.values()):
         parts.append(f"Points of fewer than {FEWEST_LABELS} labels are left out.")
