@@ -53,6 +53,8 @@ def test_as_many_rows_are_learned_and_others_judged(past, n_rows, most_rows, n_l
     learned, held = rows_of(trial.X), rows_of(trial.X_held)
     assert (len(learned), len(held)) == (n_learned, N_ROWS - n_learned)
     assert not set(learned) & set(held)
+    assert learned.tolist() == trial.learned.tolist()
+    assert held.tolist() == trial.held.tolist()
     assert (trial.Y.toarray() == past.Y_past[learned].toarray()).all()
     assert len(set(trial.judged)) == 30
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from planted_past import planted_past
+from streamlabel import LEML
 from streamlabel.experiments.budget_choice import Trial
 from streamlabel.experiments.budget_methods import METHODS
 from streamlabel.experiments.budget_past import Past
-from streamlabel.models.leml import LEML
 from streamlabel.models.sleec import SLEEC
 
-ROWS = np.arange(0, 120, 3)
-MODELS = {"LEML": LEML, "SLEEC": SLEEC}
-both = pytest.mark.parametrize("name", list(MODELS))
+ROWS, ABLE = np.arange(0, 120, 3), np.array([0, 2, 3])
+both = pytest.mark.parametrize("name", ["LEML", "SLEEC"])
 
 
 @pytest.fixture(scope="module")
@@ -23,44 +24,81 @@ def past() -> Past:
     return planted_past()
 
 
-@both
-def test_past_and_new_labels_are_learned_together_at_a_candidate_of_the_grid(past, name):
-    able = np.array([0, 2, 3])
-    found = METHODS[name].learn(past, able, ROWS)
-    X, Y = past.X[ROWS].toarray(), np.hstack((past.Y_past.toarray(), past.Y_new.toarray()[:, able]))[ROWS]
-    by_hand = [
-        MODELS[name](**candidate).fit(X, Y).decision_function(past.X_test.toarray())[:, 12:]
-        for candidate in METHODS[name].grid(len(ROWS))
-    ]
-    assert any(np.allclose(found.scores, scores, atol=1e-6) for scores in by_hand)
+def leml(candidate, past: Past, tol: float) -> LEML:
+    spread = np.linalg.norm(past.X.toarray() - past.X.toarray().mean(axis=0)) / np.sqrt(past.X.shape[0])
+    beta = candidate["beta"] * spread
+    return LEML(candidate["rank"], beta=beta, tol=tol, n_iterations=500, random_state=past.seed)
+
+
+@pytest.mark.parametrize("rows", [ROWS, np.arange(120)], ids=["some", "all"])
+def test_leml_knows_past_labels_on_all_rows_and_new_ones_where_they_are_annotated(past, rows):
+    found = METHODS["LEML"].learn(past, ABLE, rows)
+    Y = np.hstack((past.Y_past.toarray(), past.Y_new.toarray()[:, ABLE]))
+    known = np.ones(Y.shape, dtype=bool)
+    known[np.ix_(np.setdiff1d(np.arange(120), rows), [12, 13, 14])] = False
+    by_hand = leml(found.parameters, past, 1e-5).fit_missing(past.X, Y, known).decision_function(past.X_test)
+    np.testing.assert_allclose(found.scores, by_hand[:, 12:], atol=1e-8)
+
+
+def test_past_labels_of_rows_that_are_not_annotated_matter_to_leml(past):
+    fixed = replace(METHODS["LEML"], betas=(1.0,))
+    other = past.Y_past.toarray()
+    other[1::3] = other[1::3][::-1]
+    changed = Past(past.X, sparse.csr_array(other), past.Y_new, past.X_test, past.seed)
+    difference = fixed.learn(changed, ABLE, ROWS).scores - fixed.learn(past, ABLE, ROWS).scores
+    assert np.abs(difference).max() > 0.01
+
+
+def test_leml_tries_candidates_with_judged_labels_known_on_few_rows_and_the_others_on_all_but_the_held(past):
+    learned, held, judged = np.arange(40), np.arange(90, 120), np.array([5, 1])
+    trial = Trial(past.X[learned], past.Y_past[learned], judged, past.X[held], learned, held)
+    known = np.ones((90, 12), dtype=bool)
+    known[40:, judged] = False
+    order = [*np.setdiff1d(np.arange(12), judged), *judged]  # H is drawn label by label
+    found = list(METHODS["LEML"]._trials(past, trial))
+    assert len(found) == len(METHODS["LEML"].grid(40)) == 6
+    for scores, candidate in zip(found, METHODS["LEML"].grid(40), strict=True):
+        model = leml(candidate, past, 1e-3).fit_missing(past.X[:90], past.Y_past[:90][:, order], known[:, order])
+        np.testing.assert_allclose(scores, model.decision_function(past.X[held])[:, 10:], atol=1e-8)
+
+
+def test_leml_has_trials_where_every_past_label_is_judged(past):
+    learned, held, judged = np.arange(40), np.arange(90, 120), np.arange(12)
+    trial = Trial(past.X[learned], past.Y_past[learned], judged, past.X[held], learned, held)
+    assert {scores.shape for scores in METHODS["LEML"]._trials(past, trial)} == {(30, 12)}
+
+
+def test_sleec_learns_past_and_new_labels_together_at_a_candidate_of_the_grid(past):
+    found = METHODS["SLEEC"].learn(past, ABLE, ROWS)
+    X, Y = past.X[ROWS].toarray(), np.hstack((past.Y_past.toarray(), past.Y_new.toarray()[:, ABLE]))[ROWS]
+    by_hand = SLEEC(**found.parameters).fit(X, Y).decision_function(past.X_test.toarray())[:, 12:]
+    assert np.allclose(found.scores, by_hand, atol=1e-6)
     assert (found.share, found.anchored) == (0.0, False)
 
 
 @both
 def test_answers_of_rows_that_are_not_annotated_have_no_part(past, name):
-    able = np.array([0, 2, 3])
     hidden = past.Y_new.toarray()
     hidden[np.setdiff1d(np.arange(120), ROWS)] = 1
     other = Past(past.X, past.Y_past, sparse.csr_array(hidden), past.X_test, past.seed)
-    assert (METHODS[name].learn(other, able, ROWS).scores == METHODS[name].learn(past, able, ROWS).scores).all()
+    assert (METHODS[name].learn(other, ABLE, ROWS).scores == METHODS[name].learn(past, ABLE, ROWS).scores).all()
 
 
-@both
-def test_candidates_are_tried_as_by_models_of_their_own(past, name, monkeypatch):
+def test_candidates_of_sleec_are_tried_as_by_models_of_their_own(past, monkeypatch):
     fitted = []
-    fit = MODELS[name].fit
-    trial = Trial(past.X[:80], past.Y_past[:80], np.array([5, 1]), past.X[80:])
-    grid = METHODS[name].grid(80)
+    fit = SLEEC.fit
+    trial = Trial(past.X[:80], past.Y_past[:80], np.array([5, 1]), past.X[80:], np.arange(80), np.arange(80, 120))
+    grid = METHODS["SLEEC"].grid(80)
     by_hand = [
-        MODELS[name](random_state=9, **candidate).fit(trial.X, trial.Y).decision_function(trial.X_held)[:, [5, 1]]
+        SLEEC(random_state=9, **candidate).fit(trial.X, trial.Y).decision_function(trial.X_held)[:, [5, 1]]
         for candidate in grid
     ]
-    monkeypatch.setattr(MODELS[name], "fit", lambda self, *given: fitted.append(1) or fit(self, *given))
-    found = list(METHODS[name]._trials(grid, 9, trial))
+    monkeypatch.setattr(SLEEC, "fit", lambda self, *given: fitted.append(1) or fit(self, *given))
+    found = list(METHODS["SLEEC"]._trials(grid, 9, trial))
     assert len(found) == len(grid) == 6
     for scores, expected in zip(found, by_hand, strict=True):
         assert scores == pytest.approx(expected, abs=1e-9)
-    assert len(fitted) == {"LEML": 6, "SLEEC": 2}[name]  # what differs at scoring only is fitted once
+    assert len(fitted) == 2  # what differs at scoring only is fitted once
 
 
 @pytest.mark.parametrize("n_rows", [2, 20, 100, 5000])
@@ -73,6 +111,7 @@ def test_the_neighbours_that_vote_are_fewer_than_the_rows(n_rows):
 def test_what_cannot_be_learned_scores_what_the_model_would_give_it(past, name):
     Y = past.Y_past.toarray()
     Y[:, 3], Y[:, 7] = 0, 1
-    scores = MODELS[name](**METHODS[name].grid(120)[0]).fit(past.X, Y).decision_function(past.X_test)[:, [3, 7]]
+    model = {"LEML": LEML(250, beta=0.1), "SLEEC": SLEEC(**METHODS["SLEEC"].grid(120)[0])}[name]
+    scores = model.fit(past.X, Y).decision_function(past.X_test)[:, [3, 7]]
     constant = METHODS[name].constant(np.array([0, 120]), 120)
     assert scores == pytest.approx(np.tile(constant, (40, 1)), abs=1e-6)

@@ -97,6 +97,21 @@ def test_the_objective_never_rises_and_ends_where_it_is_flat(case, solver, fit_i
             assert abs(slope) < 1e-4
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_fit_is_its_two_steps_by_turns(case, solver):
+    """Written out for labels that are all known."""
+    X, Y, _ = case
+    clf = LEML(4, beta=0.6, tol=1e-3, solver=solver, random_state=5).fit(X, Y)
+    rows = make_rows(solver, X, Y)
+    H, V = np.random.default_rng(5).standard_normal((9, 4)), np.zeros((rows.n_coordinates, 4))
+    for _ in range(clf.n_iter_):
+        V = rows.solve(H, 0.6, V)
+        ((cross, gram),) = rows.products(V)
+        H = np.linalg.solve(gram + 0.6 * np.eye(4), cross.T).T
+    np.testing.assert_allclose(clf.label_factors_, H, atol=1e-8)
+    np.testing.assert_allclose(clf.feature_factors_, rows.weights(V), atol=1e-8)
+
+
 def test_both_solvers_agree(case):
     X, Y, X_test = case
     one, two = (LEML(9, beta=1.0, tol=1e-13, n_iterations=5000, solver=solver).fit(X, Y) for solver in SOLVERS)

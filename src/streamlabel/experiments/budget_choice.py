@@ -21,12 +21,17 @@ _MOST_LABELS, _MOST_ROWS = 30, 1000  # that candidates are judged on
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """X (n, d) and Y (n, m) to learn from, all past labels; the labels ``judged`` are scored on X_held (h, d)."""
+    """X (n, d) and Y (n, m) to learn from, all past labels; the labels ``judged`` are scored on X_held (h, d).
+
+    learned, held : which training rows X and X_held are
+    """
 
     X: CSR
     Y: CSR
     judged: IntArray
     X_held: CSR
+    learned: IntArray
+    held: IntArray
 
 
 def choose(
@@ -56,6 +61,6 @@ def choose(
         return candidates[len(candidates) // 2]
     found = [
         float(np.mean(label_average_precision(truth[:, judged], scores)))
-        for scores in trials(Trial(past.X[learned], Y, judged, past.X[held]))
+        for scores in trials(Trial(past.X[learned], Y, judged, past.X[held], learned, held))
     ]
     return candidates[int(np.argmax(found))]

@@ -57,9 +57,10 @@ _PREFACE = (
     "*With the past* is the learner that the experiments of the paper call SLL; *own ridge* is the same learner "
     "without the past. Half of the labels are past, all others arrive together on the same random rows. In percent, on "
     "test rows, means over seeds, each with its own order of labels and its own rows; ± is the standard error over "
-    "seeds. LEML and SLEEC learn past and new labels together, from the annotated rows alone. Strengths are chosen on "
-    "training rows: those of RidgeCV by leave-one-out, all others by past labels that are learned from as many rows "
-    "(SLEEC: 2,000 at most). The bar, which the last line judges: "
+    "seeds. LEML and SLEEC learn past and new labels together: LEML knows past labels on all rows; SLEEC, which needs "
+    "every label on every row, learns from the annotated rows alone. Strengths are chosen on training rows: those of "
+    "RidgeCV by leave-one-out, all others by past labels that are learned from as many rows (SLEEC: 2,000 at most). "
+    "The bar, which the last line judges: "
     f"with the past, no measure may fall more than {BAR:g} points under own ridge, on any set and number of rows."
 )
 

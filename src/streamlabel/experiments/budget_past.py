@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
 
+from streamlabel.models.masked_rows import Basis
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, FloatArray, IntArray
 
@@ -33,6 +35,11 @@ class Past:
         if loss not in self._models:
             self._models[loss] = StreamingLabelClassifier(loss=loss, random_state=self.seed).fit(self.X, self.Y_past)
         return self._models[loss]
+
+    @cached_property
+    def basis(self) -> Basis:
+        """All training rows, for labels that are known on some of them."""
+        return Basis(self.X)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
+from streamlabel._validation import check_label_names, default_label_names
 from streamlabel.classifier.design import Design, column_sums
 from streamlabel.exceptions import DataError
-from streamlabel.models.fixed_labels import FixedLabelClassifier, check_at_least_one, check_positive
-from streamlabel.models.inputs import check_seed, same_rows
-from streamlabel.models.low_rank import Rows, SparseRows, SpectralRows, alternate
+from streamlabel.models.asked import AskedRows, group_by_rows
+from streamlabel.models.fixed_labels import FixedLabelClassifier, check_at_least_one, check_number, check_positive
+from streamlabel.models.inputs import check_seed, read_past_labels, same_rows
+from streamlabel.models.low_rank import LowRankFit, Rows, SparseRows, SpectralRows, alternate
+from streamlabel.models.masked_rows import Basis, MaskedRows
 from streamlabel.results import CSR, FloatArray
 from streamlabel.stats.factors import RidgeFactor, make_factor
 from streamlabel.stats.threads import one_thread
@@ -26,7 +31,8 @@ class LEML(FixedLabelClassifier):
     """Low-rank empirical risk minimisation: a baseline that learns all labels together, and again for every new one.
 
     Minimises ``1/2 ||Y - 1 b' - X W H'||^2 + beta/2 (||W||^2 + ||H||^2)`` over W (d, rank), H (m, rank) and, with
-    an intercept, b (m,), on 0/1 targets, by alternating minimisation (`models.low_rank`).
+    an intercept, b (m,), on 0/1 targets, by alternating minimisation (`models.low_rank`). Where answers are missing,
+    `fit_missing` sums over those that are known (`models.masked_rows`).
 
     Parameters
     ----------
@@ -104,6 +110,49 @@ class LEML(FixedLabelClassifier):
                 self._prepared = (matrix.copy(), self.fit_intercept, make_factor(matrix, centre=self.fit_intercept))
         return self
 
+    def fit_missing(
+        self,
+        X: ArrayLike | CSR,
+        y: ArrayLike | CSR,
+        annotated: ArrayLike | CSR,
+        label_names: Iterable[str] | None = None,
+    ) -> Self:
+        """Learn all labels together from the answers that are known; the others are unknown, not negative.
+
+        Labels that are known on the same rows are learned in one piece, so few different sets of rows are fast. The
+        smaller side of X is factored, whatever ``solver`` says.
+
+        Parameters
+        ----------
+        y : label matrix (n, m) of 0/1; what is not annotated may be either
+        annotated : (n, m) bool, True where y is known; every label on one row at least
+
+        Raises
+        ------
+        DataError : shapes do not agree, or a label is known nowhere
+        """
+        self._check_parameters()
+        check_number("threshold", self.threshold)
+        matrix = self._features(X, reset=True)
+        labels, classes = read_past_labels(y, matrix.shape[0], type(self).__name__)
+        if classes is not None:
+            raise DataError("y is a vector of classes; fit_missing takes a label matrix, one column a label")
+        if label_names is None:
+            label_names = default_label_names(labels.shape[1])
+        names = check_label_names(label_names, labels.shape[1])
+        groups = list(group_by_rows(_asked(labels, annotated, names)))
+        with one_thread():
+            basis = Basis(matrix, self.fit_intercept)
+        seen = MaskedRows(basis, [(rows, answers) for _, rows, answers in groups])
+        found, intercept = seen.learn(
+            int(self.rank), float(self.beta), self.random_state, tolerance=self.tol, max_rounds=self.n_iterations
+        )
+        order = np.argsort(np.concatenate([columns for columns, _, _ in groups]))
+        self._keep(found, found.labels[order], intercept[order])
+        self._classes_1d = None
+        self.label_names_ = names
+        return self
+
     def _check_parameters(self) -> None:
         check_at_least_one("rank", self.rank)
         check_at_least_one("n_iterations", self.n_iterations)
@@ -124,9 +173,12 @@ class LEML(FixedLabelClassifier):
             found = alternate(
                 rows, energy, start, float(self.beta), tolerance=self.tol, max_rounds=self.n_iterations
             )  # fmt: skip
+        self._keep(found, found.labels, rates - (mean @ found.features) @ found.labels.T)
+
+    def _keep(self, found: LowRankFit, labels: FloatArray, intercept: FloatArray) -> None:
         self.feature_factors_ = found.features
-        self.label_factors_ = found.labels
-        self.intercept_ = rates - (mean @ found.features) @ found.labels.T
+        self.label_factors_ = labels
+        self.intercept_ = intercept
         self.objectives_ = found.objectives
         self.report_ = found.report
         self.n_iter_ = found.report.n_iter
@@ -148,3 +200,17 @@ class LEML(FixedLabelClassifier):
 
     def _scores(self, X: CSR | FloatArray) -> FloatArray:
         return np.asarray(X @ self.feature_factors_) @ self.label_factors_.T + self.intercept_
+
+
+def _asked(labels: CSR, annotated: ArrayLike | CSR, names: tuple[str, ...]) -> AskedRows:
+    given = annotated if sparse.issparse(annotated) else np.asarray(annotated)
+    if given.dtype != bool or given.shape != labels.shape:
+        told = f"annotated is {given.dtype} of shape {given.shape} and y has shape {labels.shape}"
+        raise DataError(f"{told}; give one True or False a cell of y")
+    cells = sparse.csc_array(given)
+    cells.eliminate_zeros()
+    cells.sort_indices()
+    nowhere = np.flatnonzero(np.diff(cells.indptr) == 0)
+    if nowhere.size:
+        raise DataError(f"label {names[nowhere[0]]!r} is not annotated on any row; leave it out")
+    return AskedRows(labels, None, cells)

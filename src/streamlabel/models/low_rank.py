@@ -9,12 +9,14 @@ With ``A = X'X`` and ``C = X'Y`` (X and Y centred where there is an intercept)::
 
 Where the smaller side of X can be factored, ``A = U diag(a) U'``, both steps are exact and happen in spectral
 coordinates (`SpectralRows`). Else the W-step is conjugate gradients through X itself (`SparseRows`): neither A, C nor
-the Kronecker product is formed. No step raises J.
+the Kronecker product is formed. Where labels are known on some rows only, each part of them has an A and a C of its own
+(`models.masked_rows`). No step raises J.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,10 +29,11 @@ from streamlabel.exceptions import ConvergenceWarning
 from streamlabel.results import CSR, FloatArray, SolveReport
 from streamlabel.stats.factors import RidgeFactor
 
-__all__ = ["LowRankFit", "Rows", "SparseRows", "SpectralRows", "alternate"]
+__all__ = ["MOST_STEPS", "LowRankFit", "Products", "Rows", "SparseRows", "SpectralRows", "alternate", "spectrum"]
 
 # A W-step by conjugate gradients ends when the residual it began with has shrunk to this share.
-_SHRINK, _MOST_STEPS = 1e-3, 200
+_SHRINK, MOST_STEPS = 1e-3, 200
+Products = tuple[FloatArray, FloatArray]
 
 
 class Rows(Protocol):
@@ -39,8 +42,8 @@ class Rows(Protocol):
     name: str
     n_coordinates: int
 
-    def products(self, V: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """``C'W`` (m, k) and ``W'A W`` (k, k)."""
+    def products(self, V: FloatArray) -> tuple[Products, ...]:
+        """``C'W`` (m, k) and ``W'A W`` (k, k), for every part of the labels that has rows of its own."""
         ...
 
     def solve(self, H: FloatArray, beta: float, start: FloatArray) -> FloatArray:
@@ -63,11 +66,11 @@ class SpectralRows:
         self._cross = self._roots * factor.project(labels.astype(np.float64))
         self.n_coordinates = len(self._values)
 
-    def products(self, V: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self._cross.T @ V, (V.T * self._values) @ V
+    def products(self, V: FloatArray) -> tuple[Products, ...]:
+        return ((self._cross.T @ V, (V.T * self._values) @ V),)
 
     def solve(self, H: FloatArray, beta: float, start: FloatArray) -> FloatArray:
-        strengths, turn = _spectrum(H.T @ H)
+        strengths, turn = spectrum(H.T @ H)
         rotated = self._cross @ (H @ turn)
         rotated /= self._values[:, None] * strengths + beta
         return np.asarray(rotated @ turn.T)
@@ -86,12 +89,12 @@ class SparseRows:
         self._diagonal = design.gram_diagonal()[:, None]
         self.n_coordinates = int(design.n_features)
 
-    def products(self, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def products(self, V: FloatArray) -> tuple[Products, ...]:
         scores = np.asarray(self._design.X @ V) - self._design.mean @ V
-        return np.asarray(self._labels.T @ scores), scores.T @ scores
+        return ((np.asarray(self._labels.T @ scores), scores.T @ scores),)
 
     def solve(self, H: FloatArray, beta: float, start: FloatArray) -> FloatArray:
-        strengths, turn = _spectrum(H.T @ H)
+        strengths, turn = spectrum(H.T @ H)
 
         def apply(Z: FloatArray) -> FloatArray:
             return self._design.normal_product(Z) * strengths + beta * Z
@@ -100,7 +103,7 @@ class SparseRows:
         begin = start @ turn
         residual = self._design.cross(np.asarray(self._labels @ (H @ turn))) - apply(begin)
         target = _SHRINK * column_lengths(residual)
-        step, _ = conjugate_gradient(apply, residual, lambda R: R * scaling, target, _MOST_STEPS)
+        step, _ = conjugate_gradient(apply, residual, lambda R: R * scaling, target, MOST_STEPS)
         return (begin + step) @ turn.T
 
     def weights(self, V: FloatArray) -> FloatArray:
@@ -138,12 +141,11 @@ def alternate(
     while change > tolerance and rounds < max_rounds:
         rounds += 1
         V = rows.solve(H, beta, V)
-        cross, gram = rows.products(V)
+        products = rows.products(V)
         lengths = beta * float(np.vdot(V, V))
-        objectives.append(_objective(cross, gram, H, energy, lengths, beta))
-        values, turn = _spectrum(gram)
-        H = np.asarray((cross @ turn / (values + beta)) @ turn.T)
-        objectives.append(_objective(cross, gram, H, energy, lengths, beta))
+        objectives.append(_objective(products, H, energy, lengths, beta))
+        H = np.vstack([_label_step(cross, gram, beta) for cross, gram in products])
+        objectives.append(_objective(products, H, energy, lengths, beta))
         change = (last - objectives[-1]) / max(objectives[-1], np.finfo(np.float64).tiny)
         last = objectives[-1]
     report = SolveReport(rows.name, rounds, float(change), tolerance, bool(change <= tolerance))
@@ -157,13 +159,22 @@ def alternate(
     return LowRankFit(rows.weights(V), H, tuple(objectives), report)
 
 
-def _spectrum(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _label_step(cross: FloatArray, gram: FloatArray, beta: float) -> FloatArray:
+    values, turn = spectrum(gram)
+    return np.asarray((cross @ turn / (values + beta)) @ turn.T)
+
+
+def spectrum(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``Q diag(h) Q'``: h (k,), not below 0, and Q (k, k). It holds up where a Cholesky factor would not exist."""
     values, vectors = linalg.eigh(gram, driver="evd", check_finite=False)
     return np.maximum(values, 0.0), vectors
 
 
-def _objective(cross: FloatArray, gram: FloatArray, H: FloatArray, energy: float, lengths: float, beta: float) -> float:
+def _objective(products: Sequence[Products], H: FloatArray, energy: float, lengths: float, beta: float) -> float:
     """J from ``C'W``, ``W'A W`` and ``lengths = beta ||W||^2``: no residual (n, m) is needed."""
-    fitted = float(np.vdot(gram, H.T @ H)) - 2.0 * float(np.vdot(cross, H))
+    parts = np.split(H, np.cumsum([len(cross) for cross, _ in products])[:-1])
+    fitted = sum(
+        float(np.vdot(gram, part.T @ part)) - 2.0 * float(np.vdot(cross, part))
+        for (cross, gram), part in zip(products, parts, strict=True)
+    )
     return 0.5 * (energy + fitted + lengths + beta * float(np.vdot(H, H)))
