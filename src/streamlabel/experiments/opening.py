@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamlabel.data.catalogue_entries import ENTRIES
-from streamlabel.experiments.sets import TWIN, asked_name, used_name
+from streamlabel.experiments.random_problems import RANDOM
+from streamlabel.experiments.sets import NEWS_CORPUS, TWIN, asked_name, used_name
 from streamlabel.experiments.tables import markdown_table
 
 __all__ = ["WHAT_THIS_IS", "set_table"]
@@ -17,6 +18,7 @@ WHAT_THIS_IS = (
     "the Fly*, [arXiv:1604.05449](https://arxiv.org/abs/1604.05449).\n"
     "This page measures the method as streamlabel has it, beside the paper's figures and other methods."
 )
+_MADE_UP = {RANDOM: "made up, small enough to solve whole", NEWS_CORPUS: "the embedded texts, which are made up"}
 _HEADER = ["set", "training rows", "test rows", "features", "labels", "rows and labels", "stands in for"]
 
 
@@ -35,7 +37,7 @@ def _line(name: str, wanted: list[str]) -> list[str]:
     entries = {entry.name: entry for entry in ENTRIES}
     entry, made_up = entries.get(asked_name(name)), used_name(name) == TWIN
     if entry is None:
-        return [name, *[""] * 5, ", ".join(wanted)]
+        return [name, *[""] * 4, _MADE_UP.get(name, ""), ", ".join(wanted)]
     shape = (entry.n_rows["train"], entry.n_rows["test"], entry.n_features, entry.n_labels)
     described = f"made up, of the shape of {entry.name}" if made_up else entry.description
     return [name, *(f"{n:,}" for n in shape), described, ", ".join(wanted)]
