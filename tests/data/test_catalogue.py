@@ -94,7 +94,9 @@ def test_first_root_wins_and_incomplete_folders_are_passed_over(tmp_path: Path) 
 
 @pytest.mark.usefixtures("tiny")
 def test_absent_set_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match=r"(?s)tiny-3 is not on this machine.*datasets get tiny-3.*by hand"):
+    with pytest.raises(
+        NotFoundError, match=r"tiny-3 is not on this machine \(looked for .*\); put its files there by hand"
+    ):
         load_catalogue_set("tiny", roots=[tmp_path])
 
 
@@ -235,3 +237,8 @@ def test_list_looks_at_names_only(data_root: Path) -> None:
     found = [locate(entry, [data_root]) for entry in ENTRIES]
     assert sum(place is not None for place in found) == len(PRESENT)
     assert time.perf_counter() - start < 1.0
+
+
+def test_an_absent_set_with_an_address_names_the_download(tmp_path):
+    with pytest.raises(NotFoundError, match=r"; run 'streamlabel datasets get bibtex', or put its files there by hand"):
+        catalogue.require(find_entry("bibtex"), [tmp_path])

@@ -188,7 +188,8 @@ def _info_text(entry: Entry, found: FoundSet | None, counts: Mapping[str, Counts
     if set(entry.averages_over) != set(entry.n_rows):
         lines.append(f"(the published averages are over {over})")
     if found is None:
-        lines += ["", f"get it          streamlabel datasets get {entry.name}", f"by hand         {entry.by_hand}"]
+        get = [f"get it          streamlabel datasets get {entry.name}"] if entry.files else []
+        lines += ["", *get, f"by hand         {entry.by_hand}"]
     elif wrong:
         lines += ["", *(f"DIFFERS         {difference}" for difference in wrong)]
     else:

@@ -105,9 +105,10 @@ def require(entry: Entry, roots: list[Path] | None = None) -> FoundSet:
     found = locate(entry, roots)
     if found is None:
         places = " or ".join(str(root / entry.name) for root in roots)
+        get = f"run 'streamlabel datasets get {entry.name}', or " if entry.files else ""
         raise NotFoundError(
             f"the data set {entry.name} is not on this machine (looked for {places}); "
-            f"run 'streamlabel datasets get {entry.name}', or put its files there by hand: {entry.by_hand}"
+            f"{get}put its files there by hand: {entry.by_hand}"
         )
     return found
 

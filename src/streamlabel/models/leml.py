@@ -124,7 +124,7 @@ class LEML(FixedLabelClassifier):
 
         Parameters
         ----------
-        y : label matrix (n, m) of 0/1; what is not annotated may be either
+        y : label matrix (n, m) of 0/1; what is not annotated is not read: 0 will do, NaN will not
         annotated : (n, m) bool, True where y is known; every label on one row at least
 
         Raises
