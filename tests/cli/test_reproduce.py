@@ -255,12 +255,10 @@ def test_records_of_another_commit_in_the_folder_are_told(tmp_path, monkeypatch,
         return [line for line in result.stderr.splitlines() if "commit" in line]
 
     assert call(before, "--seeds", "1") == []
-    assert call(now, "--seeds", "1") == []  # nothing is added
-    told = (
-        f"{tmp_path / 'toy.jsonl'}: records there were made at commit {before} of streamlabel, those of this run at "
-        f"{now}; --out with another folder keeps them apart"
-    )
-    assert call(now, "--seeds", "2") == [told] * says
+    there = f"{tmp_path / 'toy.jsonl'}: records there were made at commit {before} of streamlabel"
+    apart = f"at {now}; --out with another folder keeps them apart"
+    assert call(now, "--seeds", "1") == [f"{there}, the page of this run is made {apart}"] * says  # nothing is added
+    assert call(now, "--seeds", "2") == [f"{there}, those of this run {apart}"] * says
     (tmp_path / "toy.jsonl").unlink()
     assert call("cccccccccc", "--seeds", "1") == []  # none are left
 

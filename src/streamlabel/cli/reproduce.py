@@ -148,12 +148,13 @@ def _callback(experiment: Experiment[Any, Any]) -> Callable[..., None]:
 
 
 def _say_other_commits(file: RecordFile[Any], keys: list[Key]) -> None:
-    """Where records are added to those that other code made; at the start, as a checkout may change during the run."""
+    """Where other code made records that go into the page; at the start, as a checkout may change during the run."""
     here = source_commit()
     others = [one for one in read_origin(file.path.with_suffix(".run.json")).commits if one != here]
-    if here and others and file.records and any(key not in file for key in keys):
+    if here and others and file.records:
+        what = "those of this run" if any(key not in file for key in keys) else "the page of this run is made"
         there = f"{file.path}: records there were made at commit {', '.join(others)} of streamlabel"
-        remark(f"{there}, those of this run at {here}; --out with another folder keeps them apart")
+        remark(f"{there}, {what} at {here}; --out with another folder keeps them apart")
 
 
 @contextmanager
