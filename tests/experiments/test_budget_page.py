@@ -121,6 +121,14 @@ def test_where_more_rows_do_harm_the_sentence_says_so(last, falls_too):
     assert "falls from" not in few.sentence + few.body
 
 
+def test_a_gain_that_rounds_to_zero_has_no_minus():
+    aucs = {OWN_RIDGE: 70.0, DEFAULT: 69.996}
+    found = page([record(name, 0, 50.0, n_rows=n, auc=auc) for n in (50, 100) for name, auc in aucs.items()])
+    assert "+0.0 over learning alone (+0.0 to +0.0)" in found.sentence
+    assert "70.0 -> 70.0 (+0.00)" in found.body
+    assert "-0.0" not in found.sentence + found.body
+
+
 def test_the_page_has_the_gain_all_methods_and_ends_with_the_bar():
     records = [*pair(1.0), *pair(2.5, n_rows=400), record(PAPER, 0, 40.0), record(PAPER, 1, 44.0)]
     found = page(records)

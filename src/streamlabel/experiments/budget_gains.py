@@ -104,12 +104,12 @@ def _gains_of(compared: Sequence[Comparison], factor: float | None) -> str:
     for one in compared:
         gains.setdefault(one.competitor, []).append(one.gain)
     own = gains[OWN_RIDGE]
-    extent = f" ({min(own):+.1f} to {max(own):+.1f})" if len(own) > 1 else ""
-    said = f"{compared[0].dataset} {np.mean(own):+.1f} over learning alone{extent}"
+    extent = f" ({min(own):+z.1f} to {max(own):+z.1f})" if len(own) > 1 else ""
+    said = f"{compared[0].dataset} {np.mean(own):+z.1f} over learning alone{extent}"
     whole = {name: float(np.mean(found)) for name, found in gains.items() if len(found) == len(own)}
     if len(whole) > 1:
         strongest = min(whole, key=lambda name: whole[name])
-        said += f", {whole[strongest]:+.1f} over {strongest}, the strongest other"
+        said += f", {whole[strongest]:+z.1f} over {strongest}, the strongest other"
     if factor is not None:
         said += f", and learning alone needs {factor:.1f} times as many rows to be as good (median)"
     return said

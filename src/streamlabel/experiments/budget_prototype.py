@@ -47,6 +47,6 @@ def prototype_table(rows: Sequence[BudgetRow]) -> str:
         gains = [row.measures[name] for name in _PROTOTYPE_MEASURES]
         own_here, past_here = np.array([g.own_ridge for g in gains]), np.array([g.method for g in gains])
         figures = [" / ".join(f"{v:.1f}" for v in values) for values in (own, own_here, past, past_here)]
-        figures += [" / ".join(f"{v:+.1f}" for v in values) for values in (past - own, past_here - own_here)]
+        figures += [" / ".join(f"{v:+z.1f}" for v in values) for values in (past - own, past_here - own_here)]
         body.append([str(row.n_rows), *figures])
     return markdown_table(header, body)

@@ -124,4 +124,5 @@ def sets_of(rows: Iterable[BudgetRow]) -> list[str]:
 
 
 def signed(gain: Gain) -> str:
-    return f"{gain.gain:+.2f}" if gain.error is None else f"{gain.gain:+.2f} ± {gain.error:.2f}"
+    """A gain that rounds to zero is +0.00, never -0.00."""
+    return f"{gain.gain:+z.2f}" if gain.error is None else f"{gain.gain:+z.2f} ± {gain.error:.2f}"

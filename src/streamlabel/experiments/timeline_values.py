@@ -42,7 +42,8 @@ def in_words(years: int) -> str:
 
 
 def signed(gain: float, error: float | None) -> str:
-    return f"{gain:+.2f}" if error is None else f"{gain:+.2f} ± {error:.2f}"
+    """A gain that rounds to zero is +0.00, never -0.00."""
+    return f"{gain:+z.2f}" if error is None else f"{gain:+z.2f} ± {error:.2f}"
 
 
 def values(
