@@ -12,7 +12,7 @@ from typing import Any
 import click
 from joblib import cpu_count
 
-from streamlabel.cli._group import LazyCommand, StreamlabelGroup
+from streamlabel.cli._group import ExitCode, LazyCommand, StreamlabelGroup
 from streamlabel.cli._output import json_option, note, plural, remark, write
 from streamlabel.cli._run_progress import run_progress
 from streamlabel.experiments.experiment import Experiment, Option, Setting
@@ -165,8 +165,8 @@ def _saying_what_is_kept(file: RecordFile[Any]) -> Iterator[None]:
     except KeyboardInterrupt:
         n_kept = len(file.records)
         kept = f"{file.path} keeps {plural(n_kept, 'finished record')}" if n_kept else "no record was finished"
-        remark(f"{kept}; the same command goes on")
-        raise
+        remark(f"interrupted: {kept}; the same command goes on")
+        raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
 
 
 class _Command(click.Command):
