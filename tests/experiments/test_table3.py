@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -93,6 +95,27 @@ def test_the_papers_neighbours_are_shown_whatever_their_weight(data):
     assert [r.neighbour for r in found] == list(PAPER["bibtex"]["concept"])
     assert [r.weight for r in found] == [code.get(r.neighbour, 0.0) for r in found]
     assert found[0].weight > 0.0 > found[2].weight
+
+
+def test_the_sentence_counts_the_papers_neighbours_in_short_codes_and_in_long_ones(data):
+    names = ("formal", "requirements", "empirical", "data", "objectoriented", "a", "b", "c", "concept", "d")
+    task = NeighbourTask("bibtex", ("concept",), (0,))
+    shared = {(CENTRED, LAM): 1, (CENTRED, LAMS[1]): 3, (CENTRED, LAMS[0]): 4, (SIGNED, LAM): 2}
+    sizes = {(CENTRED, LAM): 2, (CENTRED, LAMS[2]): 4}
+    records = []
+    for record in run_on(task, Dataset(data.X, data.Y, names)):
+        way, rank = (record.coding, record.lam), record.rank
+        if record.view == ALL:
+            of_paper = PAPER["bibtex"]["concept"][rank - 1] if rank <= shared.get(way, 0) else f"other{rank}"
+            size = sizes.get(way, 9)
+            records.append(replace(record, neighbour=of_paper if rank <= size else "", code_size=size))
+    said = EXPERIMENT.page(records).sentence
+    assert said == (
+        "1 of the paper's 5 neighbours are in our codes of 2 labels; among the first five are 3 where the penalty is "
+        "low enough (0.0003) for codes of five or more, 2 with the paper's coding."
+    )
+    usual = [r for r in records if (r.coding, r.lam) in {(CENTRED, LAM), (SIGNED, LAM)}]
+    assert EXPERIMENT.page(usual).sentence.endswith("; among the first five are 2 with the paper's coding.")
 
 
 def test_with_half_of_the_labels_a_neighbour_can_only_be_kept_where_it_is_past(records):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from streamlabel.models.calibration import LAM
 
 __all__ = ["page", "pictures"]
 
+_FIRST = 5  # neighbours of a label that the paper prints, and that a record keeps
 _DRAWS = {HALF_ROWS: "kept with half of the rows", HALF_LABELS: "kept with half of the labels"}
 
 
@@ -55,8 +56,6 @@ _PENALTY_NOTE = (
     "The penalty is a share of the rows; a larger one keeps fewer labels. *As printed* is the paper's own coding, "
     "answers -1/+1 and no intercept: there, codes are spent on the constant -1."
 )
-
-
 _PAPER_NOTE = (
     "Rows that have both labels, and the weight of the paper's neighbour in our code (centred) at each penalty. A "
     "label that never stands beside another one can only speak against it."
@@ -180,27 +179,41 @@ def _sentence(records: Sequence[NeighbourRecord]) -> str:
         return "Nothing was run."
     pairs = list(dict.fromkeys((record.dataset, record.label) for record in records))
     codes = {pair: [r for r in records if (r.dataset, r.label) == pair] for pair in pairs}
-    n_paper = sum(len(_shared((), *pair)[0]) for pair in pairs)
     kept = [
         np.divide(*counts)
         for (_, label), here in codes.items()
         for record in _code(here, label)
         if (counts := _counts(here, label, HALF_ROWS, record.rank))[1]
     ]
-    parts = []
-    if n_paper:
-        here, printed = (
-            sum(len(_shared(_code(codes[pair], pair[1], LAM, coding), *pair)[1]) for pair in pairs)
-            for coding in (CENTRED, SIGNED)
-        )
-        parts.append(
-            f"{here} of the paper's {n_paper} neighbours are among our first five ({printed} with its own coding)"
-        )
+    parts = _beside_paper({pair: here for pair, here in codes.items() if _shared((), *pair)[0]})
     if kept:
         share = 100.0 * float(np.mean(kept))
         parts.append(f"a neighbour stays in the code in {share:.0f}% of draws of half of the rows")
     sentence = "; ".join(parts) or f"codes of {len(pairs)} labels"
     return sentence[0].upper() + sentence[1:] + "."
+
+
+def _beside_paper(codes: Mapping[tuple[str, str], Sequence[NeighbourRecord]]) -> list[str]:
+    """Of the labels that the paper shows, how many of its neighbours we share: a short code has no first five."""
+    if not codes:
+        return []
+
+    def found(lam: float, coding: str) -> tuple[int, list[int]]:
+        here = {pair: _code(records, pair[1], lam, coding) for pair, records in codes.items()}
+        n_shared = sum(len(_shared(code, *pair)[1]) for pair, code in here.items())
+        return n_shared, [code[0].code_size if code else 0 for code in here.values()]
+
+    n_paper = sum(len(_shared((), *pair)[0]) for pair in codes)
+    n_shared, sizes = found(LAM, CENTRED)
+    extent = " to ".join(dict.fromkeys((str(min(sizes)), str(max(sizes)))))
+    where = "in" if max(sizes) <= _FIRST else "among the first five of"
+    lams = {record.lam for records in codes.values() for record in records if record.lam <= LAM}
+    low = max((lam for lam in lams if min(found(lam, CENTRED)[1]) >= _FIRST), default=LAM)
+    longer = f"{found(low, CENTRED)[0]} where the penalty is low enough ({low:.1g}) for codes of five or more, "
+    return [
+        f"{n_shared} of the paper's {n_paper} neighbours are {where} our codes of {extent} labels",
+        f"among the first five are {longer if low < LAM else ''}{found(LAM, SIGNED)[0]} with the paper's coding",
+    ]
 
 
 def pictures(records: Sequence[NeighbourRecord]) -> list[Picture]:
@@ -211,13 +224,12 @@ def pictures(records: Sequence[NeighbourRecord]) -> list[Picture]:
         here = [record for record in records if record.dataset == dataset]
         panels = [_panel(here, label) for label in _labels(here) if _code(here, label)]
         if panels:
-            n_draws = len({record.seed for record in here})
             found.append(
                 Picture(
                     name="kept" if len(datasets) == 1 else "kept-" + "-".join(dataset.split()),
                     title=f"Neighbours of labels of {dataset}: how often they stay when data are taken away",
                     x_label="neighbour, largest weight first",
-                    y_label=f"draws in which it stays (% of up to {n_draws})",
+                    y_label=f"draws in which it stays (% of up to {len({record.seed for record in here})})",
                     panels=tuple(panels),
                     reading=_sentence(here),
                     kind="bars",
