@@ -33,6 +33,12 @@ def test_days_are_the_first_and_the_last():
     assert Origin(tuple(CommandRun("a", day) for day in days)).date == "2025-12-31 to 2026-02-01"
 
 
+def test_records_are_quick_where_all_commands_were():
+    full, quick = CommandRun("streamlabel reproduce toy"), CommandRun("streamlabel reproduce toy --quick --seeds 1")
+    assert Origin((quick, quick)).is_quick
+    assert not any(Origin(runs).is_quick for runs in [(), (full,), (quick, full)])
+
+
 def test_the_earlier_forms_are_read(tmp_path):
     path = tmp_path / "toy.run.json"
     path.write_text('{"command": "streamlabel reproduce toy", "date": "2026-01-31", "n_records": 3}')

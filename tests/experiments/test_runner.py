@@ -15,7 +15,7 @@ import pytest
 
 import toy_experiment
 from streamlabel.exceptions import ConflictError, DataError, StreamlabelError
-from streamlabel.experiments.experiment import Setting
+from streamlabel.experiments.experiment import Page, Setting
 from streamlabel.experiments.provenance import read_origin
 from streamlabel.experiments.records import RecordFile, timeless
 from streamlabel.experiments.runner import planned, record_file, run_experiment, write_results, writing
@@ -181,6 +181,19 @@ def test_results_are_page_data_pictures_and_where_they_come_from(whole, tmp_path
     assert run["command"] == "streamlabel reproduce toy"
     assert origin["n_records"] == 12
     assert {"streamlabel", "python", "numpy", "scipy", "scikit-learn"} <= set(run["versions"])
+
+
+@pytest.mark.parametrize("own", ["", "A quick form (--quick: nothing was chosen), whose figures decide nothing. "])
+def test_a_page_of_quick_runs_says_so_once(whole, tmp_path, own):
+    toy = replace(TOY, page=lambda records: Page(f"{own}There are some.", "", {}))
+    said = own or "A quick form (--quick: a small grid), whose figures decide nothing. "
+    for folder, command, beginning in [("a", "toy --quick", said), ("b", "toy", own)]:
+        (tmp_path / folder).mkdir()
+        outcome = write_results(toy, whole, tmp_path / folder, command)
+        assert outcome.data["sentence"] == f"{beginning}There are some."
+        assert outcome.text.split("\n\n")[1] == f"{beginning}There are some."
+    full_too = write_results(toy, record_file(TOY, whole.path.parent), tmp_path / "b", "toy --quick")
+    assert full_too.data["sentence"] == f"{own}There are some."  # those records are not of the quick command
 
 
 def test_a_command_is_kept_with_its_first_record_and_one_that_wrote_none_is_not(tmp_path):

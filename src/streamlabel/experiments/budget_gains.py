@@ -12,6 +12,7 @@ from streamlabel.experiments.budget import MEASURES, BudgetRecord
 from streamlabel.experiments.budget_methods import DEFAULT, OWN_RIDGE, VARIANTS
 from streamlabel.experiments.budget_savings import savings
 from streamlabel.experiments.comparisons import FEWEST_PAIRS, LOSES, UNDECIDED, Comparison, paired
+from streamlabel.experiments.sets import marking_made_up
 
 __all__ = ["Fall", "compare", "falls_with_rows", "sentence"]
 
@@ -95,7 +96,7 @@ def sentence(records: Sequence[BudgetRecord]) -> str:
     )
     if all(one.verdict == UNDECIDED for one in auc):
         said = f"With fewer than {FEWEST_PAIRS} seeds this decides nothing. {said}"
-    return " ".join([said, *(f"More rows are not always better: {fall}" for fall in fallen)])
+    return marking_made_up(" ".join([said, *(f"More rows are not always better: {fall}" for fall in fallen)]))
 
 
 def _gains_of(compared: Sequence[Comparison], factor: float | None) -> str:

@@ -10,8 +10,9 @@ from streamlabel.experiments.comparisons import Comparison
 from streamlabel.experiments.pictures import Picture
 from streamlabel.experiments.records import Key, Record
 
-__all__ = ["Experiment", "Option", "Page", "Setting"]
+__all__ = ["QUICK_FORM", "Experiment", "Option", "Page", "Setting"]
 
+QUICK_FORM = "A quick form (--quick:"  # how a page begins whose records are of quick runs alone
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from streamlabel.experiments.comparisons import LOSES, TIES, UNDECIDED, WINS, Comparison
-from streamlabel.experiments.experiment import Option
+from streamlabel.experiments.experiment import QUICK_FORM, Option
 from streamlabel.experiments.methods import METHODS, PEERS, installed, parse_methods
 from streamlabel.experiments.peers import RIVER_CELLS
 
@@ -68,7 +68,7 @@ def quick_form(records: Iterable[_Tuned]) -> str:
     """A sentence before others where nothing was chosen; else empty."""
     if all(record.tuned for record in records):
         return ""
-    return "A quick form (--quick: hyper-parameters were not chosen), whose figures decide nothing. "
+    return f"{QUICK_FORM} hyper-parameters were not chosen), whose figures decide nothing. "
 
 
 def quick_left_out(records: Sequence[_Tuned]) -> list[str]:

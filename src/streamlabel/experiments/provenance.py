@@ -58,6 +58,11 @@ class Origin:
         return tuple(dict.fromkeys(run.command for run in self.runs))
 
     @property
+    def is_quick(self) -> bool:
+        """Whether all records are of quick forms."""
+        return bool(self.runs) and all("--quick" in command.split() for command in self.commands)
+
+    @property
     def date(self) -> str:
         """The day, or the first and the last; "" where it is not known."""
         days = sorted(run.date for run in self.runs if run.date)

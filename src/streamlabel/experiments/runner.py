@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from streamlabel.exceptions import MissingExtraError
-from streamlabel.experiments.experiment import Experiment, Page, Setting
+from streamlabel.experiments.experiment import QUICK_FORM, Experiment, Page, Setting
 from streamlabel.experiments.pictures import draw
 from streamlabel.experiments.provenance import read_origin, with_command, write_origin
 from streamlabel.experiments.records import Key, RecordFile, keeping, opening, write_whole
@@ -120,13 +120,13 @@ def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: 
     """Page (``NAME.md``), data (``NAME.json``), pictures (``NAME-*.png``, ``.svg``), and where they come from.
 
     All are of all records in the file. Commands, days, machines and versions go to ``NAME.run.json`` alone, so that
-    everything else is equal for equal records.
+    everything else is equal for equal records; but a page says where all commands were quick.
     """
     records = file.sorted_records
     origin = read_origin(_origin_path(experiment, out))
     if file.n_added or not origin.runs:
         origin = with_command(origin, command)
-    page = experiment.page(records)
+    page = _with_quick_form(experiment.page(records)) if origin.is_quick else experiment.page(records)
     pictures = experiment.pictures(records)
     files: list[Path] = []
     shown: dict[str, str] = {}
@@ -149,6 +149,14 @@ def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: 
             write_whole(out / name, content)
         write_origin(dataclasses.replace(origin, n_records=len(records)), path)
     return Outcome(text, data, (*(out / name for name in written), path, *files), missing)
+
+
+def _with_quick_form(page: Page) -> Page:
+    """The page, whose sentence begins with what a quick form is; where its records say that, as it is."""
+    if page.sentence.startswith(QUICK_FORM):
+        return page
+    said = f"{QUICK_FORM} a small grid), whose figures decide nothing."
+    return dataclasses.replace(page, sentence=f"{said} {page.sentence}")
 
 
 def _origin_path(experiment: Experiment[Any, Any], out: Path) -> Path:

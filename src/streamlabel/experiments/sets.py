@@ -23,6 +23,7 @@ __all__ = [
     "TWIN",
     "asked_name",
     "load_set",
+    "marking_made_up",
     "quick_sets",
     "resolve_sets",
     "training_rows",
@@ -36,6 +37,15 @@ _TEXTS, _TEST_SHARE = 3000, 1 / 3
 _MARK = " (stand-in "
 # Averages a row as in the paper's table of data sets; the shape is the catalogue's.
 _TWIN_FEATURES, _TWIN_LABELS = 673.45, 18.64
+
+
+def marking_made_up(sentence: str) -> str:
+    """The sentence, which says of the embedded texts, where it names them first, that they are made up.
+
+    >>> marking_made_up("news corpus +1.0; news corpus +2.0")
+    'news corpus (made-up texts) +1.0; news corpus +2.0'
+    """
+    return sentence.replace(NEWS_CORPUS, f"{NEWS_CORPUS} (made-up texts)", 1)
 
 
 def resolve_sets(names: Iterable[str]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamlabel.experiments.comparisons import LOSES, WINS, Comparison, mean_and_error
+from streamlabel.experiments.sets import marking_made_up
 from streamlabel.experiments.timeline_always import change, complete_ages, refusal, seen_before
 from streamlabel.experiments.timeline_records import ALWAYS_USED, EVER, OWN_RIDGE, WITH_PAST, BirthRecord
 from streamlabel.experiments.timeline_values import (
@@ -51,7 +52,7 @@ def sentence(records: Sequence[BirthRecord]) -> str:
     if found:
         n_same = sum(record.unchanged for record in found)
         parts.append(f"Old scores were untouched after {n_same} of {len(found)} arrivals.")
-    return " ".join([*parts, *(_reached(run, here) for run, here in runs.items())])
+    return marking_made_up(" ".join([*parts, *(_reached(run, here) for run, here in runs.items())]))
 
 
 def caption(records: Sequence[BirthRecord]) -> str:
