@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from streamlabel.experiments.comparisons import LOSES, UNDECIDED, WINS, Comparison, mean_and_error, paired
+from streamlabel.experiments.looked_at import LEAST_GAIN_RAISED_ON
 from streamlabel.experiments.sets import used_name
 from streamlabel.experiments.timeline_records import ALWAYS_USED, COMPARED, EVER, METHODS, OWN_RIDGE, BirthRecord
 from streamlabel.experiments.timeline_values import MEASURES, signed, values
@@ -21,7 +22,6 @@ NOTE = (
     "give. That is one setting, the same for all labels; another may do better or worse. A second table has it "
     "beside own ridge, over the labels that both have learned."
 )
-_SEEN = "eurlex57k"  # on whose later rows a loss had been seen when the least gain was raised (`models.calibration`)
 
 
 def was_run(records: Iterable[BirthRecord]) -> bool:
@@ -95,10 +95,10 @@ def change(records: Sequence[BirthRecord]) -> list[str]:
 
 def seen_before(records: Iterable[BirthRecord]) -> list[str]:
     """What had been seen of the set when the rule of choice was made; nothing for other sets."""
-    if not any(used_name(record.dataset) == _SEEN for record in records):
+    if not any(used_name(record.dataset) == LEAST_GAIN_RAISED_ON for record in records):
         return []
     return [
         f"The least gain for which the learner uses the past, now {LEAST_GAIN:g} points in its trials, was raised "
-        f"after a loss on the later laws of {_SEEN} had been seen, so its choice on this set is no independent "
-        "evidence for the rule."
+        f"after a loss on the later laws of {LEAST_GAIN_RAISED_ON} had been seen, so its choice on this set is no "
+        "independent evidence for the rule."
     ]
