@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
+from streamlabel.classifier import conjugate_gradient, truncated_newton
 from streamlabel.classifier.losses import get_loss
 from streamlabel.classifier.objective import AnchoredObjective
 from streamlabel.classifier.penalty import make_penalty
@@ -112,6 +113,30 @@ def test_a_given_factor_changes_the_way_not_the_answer(rows, loss):
     plain, _, _ = solve(X, Y, beta=0.1, loss=loss, tolerance=1e-10)
     helped, _, _ = solve(X, Y, beta=0.1, loss=loss, tolerance=1e-10, factor=make_factor(X))
     np.testing.assert_allclose(plain, helped, atol=1e-8)
+
+
+def test_labels_that_are_done_cost_nothing_more_and_change_no_bit(rng, monkeypatch):
+    """Labels of very different frequency on sparse rows: the same bits as if all were carried to the end."""
+    X = sparse.random_array((400, 60), density=0.1, rng=rng, format="csr")
+    Y = rng.random((400, 12)) < np.logspace(-2.3, -0.4, 12)
+    widths: list[int] = []
+    real = AnchoredObjective.gradient_from
+
+    def counted(self, V, first):
+        widths.append(V.shape[1])
+        return real(self, V, first)
+
+    monkeypatch.setattr(AnchoredObjective, "gradient_from", counted)
+    dropped, offsets, report = solve(X, Y, beta=0.05, loss="logistic", tolerance=1e-9)
+    assert min(widths) < 12
+    widths.clear()
+    for module in (conjugate_gradient, truncated_newton):
+        monkeypatch.setattr(module, "still_worked", lambda going: None)
+    carried, same_offsets, same = solve(X, Y, beta=0.05, loss="logistic", tolerance=1e-9)
+    assert set(widths) == {12}
+    np.testing.assert_array_equal(dropped, carried)
+    np.testing.assert_array_equal(offsets, same_offsets)
+    assert (report.n_iter, report.note) == (same.n_iter, same.note)
 
 
 def test_threads_give_the_same_bits(rng):

@@ -14,18 +14,33 @@ import numpy as np
 
 from streamlabel.classifier.design import Design, column_blocks
 from streamlabel.classifier.penalty import Penalty
-from streamlabel.results import CSR, FloatArray
+from streamlabel.results import CSR, BoolArray, FloatArray, IntArray
 
-__all__ = ["Operator", "column_lengths", "conjugate_gradient", "solve_conjugate_gradient"]
+__all__ = ["Operator", "column_lengths", "conjugate_gradient", "solve_conjugate_gradient", "still_worked"]
 
 Operator = Callable[[FloatArray], FloatArray]
 
 _RESTARTS = 4
+# Columns that are done are dropped when they are this share of those at work: a copy costs less than a product.
+_DROPPED_SHARE = 1 / 8
 
 
 def column_lengths(Z: FloatArray) -> FloatArray:
     """The Euclidean length of each column, (k,)."""
     return np.sqrt(np.einsum("ij,ij->j", Z, Z))
+
+
+def still_worked(going: BoolArray) -> IntArray | None:
+    """The columns to go on with, increasing, where so many are done that it pays to drop them; else None.
+
+    At least two are kept: a sum over one column is rounded in another order than that of a column among others.
+    """
+    n_columns, n_going = len(going), int(going.sum())
+    n_kept = max(n_going, 2)
+    if n_columns - n_kept < max(1.0, _DROPPED_SHARE * n_columns):
+        return None
+    kept = np.argsort(~going, kind="stable")[:n_kept]
+    return np.sort(kept)
 
 
 def conjugate_gradient(
@@ -35,8 +50,9 @@ def conjugate_gradient(
     target: FloatArray,
     max_iter: int,
     together: bool = False,
-) -> tuple[FloatArray, int]:
-    """Solve ``apply(Z) = right`` from ``Z = 0`` for many columns at once; returns Z and the iterations taken.
+    take: Callable[[IntArray], tuple[Operator, Operator]] | None = None,
+) -> tuple[FloatArray, IntArray]:
+    """Solve ``apply(Z) = right`` from ``Z = 0`` for many columns at once; returns Z and the steps of each, (k,).
 
     Parameters
     ----------
@@ -44,25 +60,40 @@ def conjugate_gradient(
     precondition : about its inverse, symmetric positive definite too
     target : the residual length at which a column is done, (k,) or (1,)
     together : one system in which all columns touch, instead of k separate ones
+    take : both operators for some of the columns; with it, columns that are done cost nothing more
     """
 
     def inner(A: FloatArray, B: FloatArray) -> FloatArray:
         return np.array([np.vdot(A, B)]) if together else np.einsum("ij,ij->j", A, B)
 
+    n_columns = right.shape[1]
+    taken = np.zeros(n_columns, dtype=np.intp)
+    found: FloatArray | None = None  # the answers of columns that were dropped; None: none was
+    at_work = np.arange(n_columns)
     Z = np.zeros_like(right)
     residual = right
     steepest = precondition(residual)
     direction = steepest
     energy = inner(residual, steepest)
-    for iteration in range(max_iter):
+    for _ in range(max_iter):
         going = np.sqrt(inner(residual, residual)) > target
+        kept = None if take is None or together or not going.any() else still_worked(going)
+        if kept is not None and take is not None:
+            found = np.empty_like(right) if found is None else found
+            found[:, at_work] = Z
+            at_work, going = at_work[kept], going[kept]
+            Z, residual, direction = (np.take(array, kept, axis=1) for array in (Z, residual, direction))
+            energy, target = energy[kept], np.broadcast_to(target, n_columns)[kept]
+            n_columns = len(kept)
+            apply, precondition = take(at_work)
         if not going.any():
-            return Z, iteration
+            break
         image = apply(direction)
         curvature = inner(direction, image)
         going &= curvature > 0.0
         if not going.any():
-            return Z, iteration
+            break
+        taken[at_work] += going
         # A column that is done keeps its answer to the bit: it does not depend on which columns came with it.
         step = np.where(going, energy / np.where(going, curvature, 1.0), 0.0)
         Z += step * direction
@@ -70,7 +101,10 @@ def conjugate_gradient(
         steepest = precondition(residual)
         previous, energy = energy, inner(residual, steepest)
         direction = steepest + np.where(going, energy / np.where(going, previous, 1.0), 0.0) * direction
-    return Z, max_iter
+    if found is None:
+        return Z, taken
+    found[:, at_work] = Z
+    return found, taken
 
 
 def solve_conjugate_gradient(
@@ -104,10 +138,12 @@ def _solve_columns(
     tolerance: float,
     max_iter: int,
 ) -> tuple[FloatArray, int]:
-    def apply(Z: FloatArray) -> FloatArray:
-        return design.normal_product(Z) + Z * betas
+    def operators(columns: IntArray | slice) -> tuple[Operator, Operator]:
+        strengths = betas[columns]
+        scaling = 1.0 / (diagonal + strengths)
+        return lambda Z: design.normal_product(Z) + Z * strengths, lambda R: R * scaling
 
-    scaling = 1.0 / (diagonal + betas)
+    apply, precondition = operators(slice(None))
     target = tolerance * column_lengths(right)
     solution = start.copy()
     taken = 0
@@ -115,7 +151,7 @@ def _solve_columns(
         residual = right - apply(solution)
         if taken >= max_iter or (column_lengths(residual) <= target).all():
             break
-        step, iterations = conjugate_gradient(apply, residual, lambda R: R * scaling, 0.5 * target, max_iter - taken)
+        step, steps = conjugate_gradient(apply, residual, precondition, 0.5 * target, max_iter - taken, take=operators)
         solution += step
-        taken += iterations
+        taken += int(steps.max())
     return solution, taken

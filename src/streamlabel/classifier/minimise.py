@@ -54,7 +54,7 @@ def minimise_batch(
     weights, intercept = np.empty_like(penalty.anchor), np.empty(n_labels)
     for labels, result in zip(blocks, results, strict=True):
         weights[:, labels], intercept[labels] = result.weights, result.intercept
-    n_inner = sum(result.n_inner * len(labels) for labels, result in zip(blocks, results, strict=True))
+    n_inner = sum(result.n_inner for result in results)
     return (
         weights,
         intercept,

@@ -39,6 +39,11 @@ class AnchoredObjective:
     penalty: Penalty
     fit_intercept: bool = True
 
+    def take(self, labels: IntArray) -> AnchoredObjective:
+        """The objective of some labels of an uncoupled batch."""
+        answers = np.take(self.answers, labels, axis=1)
+        return AnchoredObjective(self.X, answers, self.loss, self.penalty.take(labels), self.fit_intercept)
+
     def scores(self, V: FloatArray, b: FloatArray) -> FloatArray:
         """``X V + 1 b'``, (n, k)."""
         return np.asarray(self.X @ V + b)

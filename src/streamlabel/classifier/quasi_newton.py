@@ -49,4 +49,4 @@ def minimise_lbfgs(objective: AnchoredObjective, *, tolerance: float, max_iter: 
         options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": _MEMORY, "ftol": 0.0, "gtol": 0.0},
     )
     cost(found.x)
-    return NewtonResult(*unpack(found.x), violations.copy(), int(found.nit), int(found.nfev))
+    return NewtonResult(*unpack(found.x), violations.copy(), int(found.nit), int(found.nfev) * len(violations))

@@ -12,14 +12,15 @@ label's answer does not depend on its company; coupled labels are one system.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from streamlabel.classifier.conjugate_gradient import column_lengths, conjugate_gradient
+from streamlabel.classifier.conjugate_gradient import Operator, column_lengths, conjugate_gradient, still_worked
 from streamlabel.classifier.objective import AnchoredObjective
+from streamlabel.classifier.penalty import Penalty
 from streamlabel.classifier.preconditioner import ShiftedInverse, hessian_inverse
-from streamlabel.results import FloatArray
+from streamlabel.results import CSR, FloatArray, IntArray
 
 __all__ = ["NewtonResult", "minimise_newton", "start_at_anchor"]
 
@@ -31,7 +32,10 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class NewtonResult:
-    """Where Newton's method came to: (d, k), (k,), relative gradient lengths (k,), outer and inner iterations."""
+    """Where Newton's method came to: (d, k), (k,), relative gradient lengths (k,).
+
+    n_outer : the iterations of the slowest label;  n_inner : the conjugate-gradient steps of all labels together
+    """
 
     weights: FloatArray
     intercept: FloatArray
@@ -39,34 +43,50 @@ class NewtonResult:
     n_outer: int
     n_inner: int
 
+    def keep(self, labels: IntArray, weights: FloatArray, intercept: FloatArray, violations: FloatArray) -> None:
+        """Write where some labels have come to."""
+        self.weights[:, labels], self.intercept[labels], self.violations[labels] = weights, intercept, violations
+
 
 def minimise_newton(
     objective: AnchoredObjective, inverse: ShiftedInverse, *, tolerance: float, max_iter: int
 ) -> NewtonResult:
     """Minimise J from the anchor until every label's gradient is below `tolerance` times its `gradient_scale`."""
+    n_labels = objective.answers.shape[1]
+    found = NewtonResult(np.empty_like(objective.penalty.anchor), np.empty(n_labels), np.empty(n_labels), 0, 0)
+    at_work = np.arange(n_labels)
     scale = objective.gradient_scale()
     V, b = start_at_anchor(objective)
     scores = objective.scores(V, b)
     costs, first, second = objective.terms(scores)
     costs = costs + objective.penalty.values(V)
+    stuck = np.zeros(n_labels, dtype=bool)  # the cost does not fall any more: rounding
     n_inner = 0
     outer = 0
     while True:
         slope, slope_b = objective.gradient_from(V, first)
         violations = _lengths(slope, slope_b) / scale
-        going = violations > tolerance
+        going = (violations > tolerance) & ~stuck
         if objective.penalty.coupled:
             going[:] = going.any()
         if outer == max_iter or not going.any():
-            return NewtonResult(V, b, violations, outer, n_inner)
+            found.keep(at_work, V, b, violations)
+            return replace(found, n_outer=outer, n_inner=n_inner)
+        kept = None if objective.penalty.coupled else still_worked(going)
+        if kept is not None:
+            found.keep(at_work, V, b, violations)
+            at_work, objective = at_work[kept], objective.take(kept)
+            V, scores, second, slope = (np.take(array, kept, axis=1) for array in (V, scores, second, slope))
+            b, costs, slope_b, scale = (array[kept] for array in (b, costs, slope_b, scale))
+            violations, going, stuck = violations[kept], going[kept], stuck[kept]
         # Accuracy grows as the gradient falls, but not beyond what the last step needs.
         forcing = np.maximum(np.minimum(0.3, np.sqrt(violations)), 0.3 * tolerance / np.maximum(violations, tolerance))
+        forcing[~going] = 1.0
         Z, c, inner = _direction(objective, inverse, second, slope, slope_b, forcing)
         Z, c = Z * going, c * going
         step, scores, costs, first, second = _line_search(objective, V, Z, c, scores, costs, slope, slope_b)
-        if not (step * going).any():  # nothing falls any more: rounding
-            return NewtonResult(V, b, violations, outer, n_inner)
         V, b = V + step * Z, b + step * c
+        stuck |= going & (step == 0.0)
         outer += 1
         n_inner += inner
 
@@ -101,30 +121,53 @@ def _direction(
     X, penalty = objective.X, objective.penalty
     sums = second.sum(axis=0)
     share = np.where(sums > 0.0, 1.0 / np.where(sums > 0.0, sums, 1.0), 0.0)
+    means = sums / second.shape[0]
     right = -slope
+    weighted = None
     if objective.fit_intercept:
         weighted = X.T @ second
         right += weighted * (share * slope_b)
 
-    def apply(Z: FloatArray) -> FloatArray:
-        change = X @ Z
-        change *= second
-        image = X.T @ change
-        if objective.fit_intercept:
-            image -= weighted * (share * change.sum(axis=0))
-        image += penalty.product(Z)
-        return image
+    def operators(labels: IntArray | None = None) -> tuple[Operator, Operator]:
+        if labels is None:
+            return _hessian(X, second, weighted, share, penalty), hessian_inverse(inverse, penalty, means)
+        part = penalty.take(labels)
+        picked = None if weighted is None else np.take(weighted, labels, axis=1)
+        return (
+            _hessian(X, np.take(second, labels, axis=1), picked, share[labels], part),
+            hessian_inverse(inverse, part, means[labels]),
+        )
 
     lengths = column_lengths(right)
     if penalty.coupled:
         target = np.array([forcing.min() * np.linalg.norm(lengths)])
     else:
         target = forcing * lengths
-    precondition = hessian_inverse(inverse, penalty, sums / second.shape[0])
-    Z, inner = conjugate_gradient(apply, right, precondition, target, _MAX_INNER, together=penalty.coupled)
-    if not objective.fit_intercept:
+    apply, precondition = operators()
+    Z, steps = conjugate_gradient(
+        apply, right, precondition, target, _MAX_INNER, together=penalty.coupled, take=operators
+    )
+    inner = int(steps.sum())
+    if weighted is None:
         return Z, np.zeros_like(slope_b), inner
     return Z, -share * (slope_b + np.einsum("ij,ij->j", weighted, Z)), inner
+
+
+def _hessian(
+    X: CSR | FloatArray, second: FloatArray, weighted: FloatArray | None, share: FloatArray, penalty: Penalty
+) -> Operator:
+    """Newton's matrix without the intercepts; ``weighted`` is None where there are none."""
+
+    def apply(Z: FloatArray) -> FloatArray:
+        change = X @ Z
+        change *= second
+        image = X.T @ change
+        if weighted is not None:
+            image -= weighted * (share * change.sum(axis=0))
+        image += penalty.product(Z)
+        return image
+
+    return apply
 
 
 def _line_search(
