@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +84,46 @@ TOY: Experiment[ToyRecord, ToyTask] = Experiment(
     run=run,
     page=page,
     pictures=pictures,
+)
+
+
+@dataclass(frozen=True)
+class ChoosingRecord:
+    dataset: str
+    seed: int
+    chosen: str
+    worker: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ChoosingTask:
+    dataset: str
+    seeds: tuple[int, ...]
+
+
+def choosing_run(task: ChoosingTask, done: Mapping[Key, ChoosingRecord]) -> Iterator[ChoosingRecord]:
+    """Who chooses says so; who finds a record takes what was chosen for it."""
+    chosen = next((record.chosen for record in done.values()), f"{task.dataset}, by {os.getpid()} for {task.seeds}")
+    for seed in task.seeds:
+        if (task.dataset, seed) not in done:
+            time.sleep(0.3)
+            yield ChoosingRecord(task.dataset, seed, chosen, os.getpid(), time.perf_counter())
+
+
+CHOOSING: Experiment[ChoosingRecord, ChoosingTask] = Experiment(
+    name="choosing",
+    title="A choice",
+    explanation="Chooses once.",
+    record=ChoosingRecord,
+    key=("dataset", "seed"),
+    datasets=("a",),
+    quick_datasets=("a",),
+    tasks=lambda setting: [ChoosingTask(name, setting.seeds) for name in setting.datasets],
+    keys=lambda task: [(task.dataset, seed) for seed in task.seeds],
+    run=choosing_run,
+    page=page,
+    parts=lambda task: [ChoosingTask(task.dataset, (seed,)) for seed in task.seeds],
 )
 
 

@@ -121,3 +121,12 @@ def test_pictures_of_a_set_and_of_its_stand_in_do_not_overwrite_each_other(recor
     names = [picture.name for picture in pictures([*stand_in, *(replace(r, dataset="mediamill") for r in records)])]
     assert len(set(names)) == len(names) == 4
     assert all(re.fullmatch("[A-Za-z0-9_-]+", name) for name in names)
+
+
+@pytest.mark.parametrize("method", ["SLL", "SLEEC"])  # SLEEC draws at random also where all labels are there
+def test_the_parts_of_a_task_have_its_records(method):
+    task = figure1.Figure1Task("bibtex", method, (10, 50, 100), (0, 1, 2), True)
+    found = [figure1.keys(part) for part in figure1.parts(task)]
+    assert {len(keys) for keys in found} == {1}
+    assert found[0][0][2] == 100
+    assert sorted(key for keys in found for key in keys) == sorted(figure1.keys(task))

@@ -19,7 +19,7 @@ from streamlabel.experiments.experiment import Page, Setting
 from streamlabel.experiments.provenance import read_origin
 from streamlabel.experiments.records import RecordFile, timeless
 from streamlabel.experiments.runner import planned, record_file, run_experiment, write_results, writing
-from toy_experiment import TOY, ToyRecord
+from toy_experiment import CHOOSING, TOY, ChoosingRecord, ToyRecord
 
 WHOLE = [("a", seed, step) for seed in range(4) for step in range(3)]
 
@@ -51,6 +51,37 @@ def test_workers_give_the_same_records(whole, tmp_path):
     file = run(tmp_path, n_jobs=2)
     assert without_times(file) == without_times(whole)
     assert without_times(record_file(TOY, tmp_path)) == without_times(whole)
+
+
+def choosing(folder: Path, names: tuple[str, ...], n_jobs: int) -> RecordFile[ChoosingRecord]:
+    file = record_file(CHOOSING, folder)
+    run_experiment(CHOOSING, planned(CHOOSING, Setting(names, (0, 1, 2, 3))), file, n_jobs)
+    return file
+
+
+@pytest.mark.parametrize("names", [("a",), ("a", "b")])
+def test_a_task_is_divided_among_workers_once_it_has_chosen(tmp_path, names):
+    records = choosing(tmp_path, names, 2).sorted_records
+    assert [(record.dataset, record.seed) for record in records] == [
+        (name, seed) for name in names for seed in range(4)
+    ]
+    for name in names:
+        mine = [record for record in records if record.dataset == name]
+        assert len({record.chosen for record in mine}) == 1
+        assert mine[0].chosen == f"{name}, by {mine[0].worker} for (0,)"
+    assert len({record.worker for record in records}) == 2
+
+
+def test_one_job_divides_nothing(tmp_path):
+    records = choosing(tmp_path, ("a",), 1).sorted_records
+    assert {record.chosen for record in records} == {f"a, by {os.getpid()} for (0, 1, 2, 3)"}
+
+
+def test_what_was_chosen_before_an_interruption_is_kept_by_every_part(tmp_path):
+    file = record_file(CHOOSING, tmp_path)
+    file.append(ChoosingRecord("a", 2, "earlier", 1, 0.0))
+    records = choosing(tmp_path, ("a",), 2).sorted_records
+    assert [(record.seed, record.chosen) for record in records] == [(seed, "earlier") for seed in range(4)]
 
 
 @pytest.mark.parametrize("n_kept", [1, 3, 7, 12])

@@ -248,3 +248,10 @@ def test_everything_is_written(tmp_path, records):
     outcome = write_results(EXPERIMENT, file, tmp_path, "streamlabel reproduce table2")
     assert (tmp_path / "table2.md").read_text().startswith("# New labels in batches")
     assert "Not run here" in outcome.text
+
+
+def test_the_parts_of_a_task_have_its_records():
+    task = table2.Table2Task("bibtex", "SLEEC", (0, 1, 2), 79, (15, 30), 30, True)
+    parts = table2.parts(task)
+    assert [part.seeds for part in parts] == [(0,), (1,), (2,)]
+    assert [key for part in parts for key in table2.keys(part)] == table2.keys(task)

@@ -6,6 +6,26 @@ from pathlib import Path
 
 import pytest
 
+from streamlabel.experiments.workers import results_of
+
+
+def letters(task: str) -> list[str]:
+    return [f"{task}{number}" for number in range(3)]
+
+
+@pytest.mark.parametrize("n_jobs", [2, 4])
+def test_a_result_may_let_more_tasks_be_run(n_jobs):
+    """One task at first: workers are started when the others are there."""
+    follows = {"a0": ["b", "c"], "c2": ["d"]}
+    found = list(results_of(letters, ["a"], n_jobs, lambda result: follows.get(result, [])))
+    assert sorted(found) == [f"{task}{number}" for task in "abcd" for number in range(3)]
+    assert found[0] == "a0"
+    assert found.index("c2") < found.index("d0")
+
+
+def test_one_job_takes_the_tasks_as_they_are():
+    assert list(results_of(letters, ["a", "b"], 1, lambda result: ["c"])) == ["a0", "a1", "a2", "b0", "b1", "b2"]
+
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the signals of a process are read from /proc")
 def test_an_interrupt_does_not_reach_a_worker_that_is_still_starting():
@@ -16,6 +36,7 @@ def test_an_interrupt_does_not_reach_a_worker_that_is_still_starting():
         from streamlabel.experiments.workers import _Pool
 
         pool = _Pool(iter, 2)
+        pool._start(2)
         for worker in pool._workers.values():
             status = Path(f"/proc/{worker.pid}/status").read_text()
             fields = dict(line.split(":", 1) for line in status.splitlines())

@@ -79,6 +79,8 @@ class Experiment(Generic[R, T]):
     tasks : the units of parallel work, long ones first
     keys : the records that a task gives, by key, in its order
     run : yields those records whose keys are not in ``done`` (key to finished record), each as soon as it is there
+    parts : of a task, that can be run apart once it has a record, of which they take what was chosen; all its keys are
+        theirs. Several workers are given the first, then the others. None: tasks are not divided.
     page, pictures : of all records, which come sorted by key
     measures_times : whether its times are results, so that by default nothing runs beside them
     """
@@ -99,3 +101,4 @@ class Experiment(Generic[R, T]):
     quick_seeds: int = 2
     options: tuple[Option, ...] = ()
     measures_times: bool = False
+    parts: Callable[[T], list[T]] | None = None

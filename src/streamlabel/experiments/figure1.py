@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from streamlabel.metrics.summary import evaluate
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, FloatArray, IntArray
 
-__all__ = ["CURVES", "KEY", "SHARES", "Figure1Record", "Figure1Task", "keys", "run", "tasks"]
+__all__ = ["CURVES", "KEY", "SHARES", "Figure1Record", "Figure1Task", "keys", "parts", "run", "tasks"]
 
 KEY = ("dataset", "method", "share", "seed", "tuned")
 SHARES = tuple(range(10, 101, 10))  # percent of the labels
@@ -92,6 +92,11 @@ def keys(task: Figure1Task) -> list[Key]:
         for share in task.shares
         for seed in (task.seeds if share < 100 or METHODS[task.method].random else task.seeds[:1])
     ]
+
+
+def parts(task: Figure1Task) -> list[Figure1Task]:
+    """One run each, that of all labels at the start first."""
+    return [replace(task, shares=(key[2],), seeds=(key[3],)) for key in sorted(keys(task), key=lambda key: -key[2])]
 
 
 def run(task: Figure1Task, done: Mapping[Key, Figure1Record]) -> Iterator[Figure1Record]:

@@ -144,6 +144,7 @@ EXPERIMENT = Experiment(
     tasks=figure1.tasks,
     keys=figure1.keys,
     run=figure1.run,
+    parts=figure1.parts,
     page=page,
     pictures=pictures,
     options=(METHODS_OPTION,),

@@ -83,16 +83,16 @@ def run_experiment(
 
     command : goes to ``NAME.run.json`` with the first record, so that an interrupted one is there
     """
-    work = []
+    work = _Work(experiment, file, divided=n_jobs > 1)
     total = 0
     for one in plan:
         done = file.among(one.keys)
         if len(done) < len(one.keys):
-            work.append((one.task, done))
+            work.add(one.task, done)
             total += len(one.keys) - len(done)
     progress(0, total)
     out = file.path.parent
-    for n_done, record in enumerate(_results(_Rest(experiment.run), work, n_jobs, out), start=1):
+    for n_done, record in enumerate(_results(work, n_jobs, out), start=1):
         file.append(record)
         if command and n_done == 1:
             path = _origin_path(experiment, out)
@@ -101,19 +101,56 @@ def run_experiment(
         progress(n_done, total)
 
 
+Item = tuple[Any, Mapping[Key, Any]]  # a task, or a part of one, with the finished records of the task
+
+
 @dataclass(frozen=True)
 class _Rest:
-    """What a worker is given: calls ``run`` with a task and its finished records."""
+    """What a worker is given: calls ``run`` with an item."""
 
     run: Callable[[Any, Mapping[Key, Any]], Iterator[Any]]
 
-    def __call__(self, item: tuple[Any, dict[Key, Any]]) -> Iterator[Any]:
+    def __call__(self, item: Item) -> Iterator[Any]:
         return self.run(*item)
 
 
-def _results(run: _Rest, work: list[tuple[Any, dict[Key, Any]]], n_jobs: int, out: Path) -> Iterator[Any]:
+class _Work:
+    """What is to be run now, and the parts of tasks that wait for the first record of their task."""
+
+    def __init__(self, experiment: Experiment[Any, Any], file: RecordFile[Any], *, divided: bool) -> None:
+        self.run = _Rest(experiment.run)
+        self.now: list[Item] = []
+        self._keys, self._parts, self._key_of = experiment.keys, experiment.parts if divided else None, file.key
+        self._waiting: dict[Key, list[Any]] = {}  # by every key of the first part
+
+    def add(self, task: Any, done: Mapping[Key, Any]) -> None:
+        if self._parts is None:
+            self.now.append((task, done))
+            return
+        missing = [part for part in self._parts(task) if any(key not in done for key in self._keys(part))]
+        if done:  # what the parts have in common is known
+            self.now += [(part, done) for part in missing]
+            return
+        first, *others = missing
+        self.now.append((first, done))
+        self._waiting.update(dict.fromkeys(self._keys(first), others))
+
+    @property
+    def waits(self) -> bool:
+        return any(self._waiting.values())
+
+    def more(self, record: Any) -> list[Item]:
+        """What this record lets be run."""
+        key = self._key_of(record)
+        waiting = self._waiting.get(key, [])
+        found: list[Item] = [(part, {key: record}) for part in waiting]
+        waiting.clear()
+        return found
+
+
+def _results(work: _Work, n_jobs: int, out: Path) -> Iterator[Any]:
     with keeping(out):
-        yield from results_of(run, work, n_jobs)
+        yield from results_of(work.run, work.now, n_jobs, work.more if work.waits else None)
 
 
 def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: Path, command: str) -> Outcome:

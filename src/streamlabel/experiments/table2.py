@@ -6,7 +6,7 @@ All training rows are annotated. The batches of one order are nested: the 30 new
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamlabel.data.label_stream import random_stream
 from streamlabel.exceptions import DataError
@@ -20,7 +20,7 @@ from streamlabel.experiments.tuning import Started, as_text, choose, chosen_befo
 from streamlabel.metrics.summary import evaluate
 from streamlabel.results import CSR, FloatArray, IntArray
 
-__all__ = ["KEY", "Table2Record", "Table2Task", "batches_of", "keys", "run", "tasks"]
+__all__ = ["KEY", "Table2Record", "Table2Task", "batches_of", "keys", "parts", "run", "tasks"]
 
 KEY = ("dataset", "method", "seed", "batch", "tuned")
 _LONGEST_FIRST = ("SLEEC", "SLL logistic", "BR squared hinge", "SLL paper signed", "BR logistic", "SLL paper")
@@ -105,6 +105,11 @@ def tasks(setting: Setting) -> list[Table2Task]:
 
 def keys(task: Table2Task) -> list[Key]:
     return [(task.dataset, task.method, seed, batch, task.tuned) for seed in task.seeds for batch in task.batches]
+
+
+def parts(task: Table2Task) -> list[Table2Task]:
+    """One order of the labels each."""
+    return [replace(task, seeds=(seed,)) for seed in task.seeds]
 
 
 def run(task: Table2Task, done: Mapping[Key, Table2Record]) -> Iterator[Table2Record]:

@@ -193,6 +193,7 @@ EXPERIMENT = Experiment(
     tasks=table2.tasks,
     keys=table2.keys,
     run=table2.run,
+    parts=table2.parts,
     page=page,
     pictures=pictures,
     options=(METHODS_OPTION,),

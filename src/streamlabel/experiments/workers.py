@@ -26,56 +26,78 @@ Result = TypeVar("Result")
 _RESULT, _DONE, _ERROR = "result", "done", "error"
 
 
-def results_of(function: Callable[[Task], Iterable[Result]], tasks: Sequence[Task], n_jobs: int) -> Iterator[Result]:
+def results_of(
+    function: Callable[[Task], Iterable[Result]],
+    tasks: Sequence[Task],
+    n_jobs: int,
+    more: Callable[[Result], Sequence[Task]] | None = None,
+) -> Iterator[Result]:
     """Everything that ``function`` gives for the tasks, each with one BLAS thread.
 
     With one job the results come in the order of the tasks; with more, in the order in which they are finished, and
     ``function`` and the tasks travel to other processes. The first error ends the iteration and reaches the caller.
     However it ends, no worker is left.
+
+    more : the tasks that may be run now that a result is there, in their order; they go before those that wait. With
+        one job it is not asked.
     """
-    if n_jobs == 1 or len(tasks) <= 1:
+    if n_jobs == 1 or (len(tasks) <= 1 and more is None):
         with one_thread():
             for task in tasks:
                 yield from function(task)
         return
-    yield from _Pool(function, min(n_jobs, len(tasks))).results(list(tasks))
+    yield from _Pool(function, n_jobs).results(list(tasks), more or (lambda result: ()))
 
 
 class _Pool:
-    """Fresh interpreters, a pipe to each: a fork would copy BLAS threads in whatever state they are."""
+    """Fresh interpreters, a pipe to each: a fork would copy BLAS threads in whatever state they are.
 
-    def __init__(self, function: Callable[[Any], Iterable[Any]], n_workers: int) -> None:
+    A worker is started when there is a task for it.
+    """
+
+    def __init__(self, function: Callable[[Any], Iterable[Any]], most_workers: int) -> None:
+        self._function, self._most = function, most_workers
         self._workers: dict[Connection, BaseProcess] = {}
+        self._idle: list[Connection] = []
+
+    def results(self, tasks: list[Any], more: Callable[[Any], Sequence[Any]]) -> Iterator[Any]:
+        tasks.reverse()
+        try:
+            self._give(tasks)
+            while len(self._idle) < len(self._workers):
+                ready = wait([pipe for pipe in self._workers if pipe not in self._idle])
+                for pipe in [pipe for pipe in self._workers if pipe in ready]:
+                    kind, value = self._receive(pipe)
+                    if kind == _RESULT:
+                        tasks.extend(reversed(more(value)))
+                        self._give(tasks)
+                        yield value
+                    elif kind == _ERROR:
+                        raise value
+                    else:
+                        self._idle.append(pipe)
+                        self._give(tasks)
+        finally:
+            self._end()
+
+    def _give(self, tasks: list[Any]) -> None:
+        """The last of the tasks to idle workers, and to new ones while there may be more."""
+        missing = min(len(tasks) - len(self._idle), self._most - len(self._workers))
+        if missing > 0:
+            self._start(missing)
+        while tasks and self._idle:
+            self._idle.pop().send(tasks.pop())
+
+    def _start(self, n_workers: int) -> None:
         context = multiprocessing.get_context("spawn")
         with _interrupts_later():
             for _ in range(n_workers):
                 ours, theirs = context.Pipe()
-                worker = context.Process(target=_work, args=(function, theirs), daemon=True)
+                worker = context.Process(target=_work, args=(self._function, theirs), daemon=True)
                 worker.start()
                 theirs.close()
                 self._workers[ours] = worker
-
-    def results(self, tasks: list[Any]) -> Iterator[Any]:
-        tasks.reverse()
-        busy = set()
-        try:
-            for pipe in self._workers:
-                pipe.send(tasks.pop())
-                busy.add(pipe)
-            while busy:
-                ready = wait(list(busy))
-                for pipe in [pipe for pipe in busy if pipe in ready]:
-                    kind, value = self._receive(pipe)
-                    if kind == _RESULT:
-                        yield value
-                    elif kind == _ERROR:
-                        raise value
-                    elif tasks:
-                        pipe.send(tasks.pop())
-                    else:
-                        busy.discard(pipe)
-        finally:
-            self._end()
+                self._idle.append(ours)
 
     def _receive(self, pipe: Connection) -> tuple[str, Any]:
         try:
