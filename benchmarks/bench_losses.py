@@ -2,8 +2,8 @@
 
 Rows are the training rows of EURLEX57K where that set is on the machine, else random ones of its density. The labels
 are drawn at random, so most of them are rare. Ours is solved to the relative gradient of past labels (1e-3) and of new
-ones (1e-9); liblinear to scikit-learn's default, with its intercept penalised like a weight (the default), and a
-hundred times less. How far each comes is printed in our measure, in which the intercept is free.
+ones (1e-9); liblinear to scikit-learn's default, with its intercept penalised like a weight (the default), and scaled
+by a hundred, which is hardly at all. How far each comes is printed in our measure, in which the intercept is free.
 """
 
 from __future__ import annotations

@@ -111,6 +111,10 @@ def choosing_run(task: ChoosingTask, done: Mapping[Key, ChoosingRecord]) -> Iter
             yield ChoosingRecord(task.dataset, seed, chosen, os.getpid(), time.perf_counter())
 
 
+def nothing(task: ChoosingTask, done: Mapping[Key, ChoosingRecord]) -> Iterator[ChoosingRecord]:
+    return iter(())
+
+
 CHOOSING: Experiment[ChoosingRecord, ChoosingTask] = Experiment(
     name="choosing",
     title="A choice",

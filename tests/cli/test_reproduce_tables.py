@@ -39,11 +39,12 @@ def assert_same(name: str, found: Path, expected: Path) -> None:
         assert (found / f"{name}.{ending}").read_bytes() == (expected / f"{name}.{ending}").read_bytes()
 
 
-def test_workers_give_the_same_records_and_tables(whole, tmp_path):
-    result = run("table2", tmp_path, jobs=2)
+@pytest.mark.parametrize("name", list(ASKED))
+def test_workers_give_the_same_records_and_tables(name, whole, tmp_path):
+    result = run(name, tmp_path, jobs=2)
     assert result.exit_code == 0, result.output
-    assert all('"tuned": true' in line for line in records_in(tmp_path / "table2.jsonl"))
-    assert_same("table2", tmp_path, whole)
+    assert all('"tuned": true' in line for line in records_in(tmp_path / f"{name}.jsonl"))
+    assert_same(name, tmp_path, whole)
 
 
 @pytest.mark.parametrize(("n_kept", "n_bytes"), [(0, 30), (3, 0), (13, 150)])

@@ -15,6 +15,7 @@ import pytest
 
 import toy_experiment
 from streamlabel.exceptions import ConflictError, DataError, StreamlabelError
+from streamlabel.experiments import workers
 from streamlabel.experiments.experiment import Page, Setting
 from streamlabel.experiments.provenance import read_origin
 from streamlabel.experiments.records import RecordFile, timeless
@@ -70,6 +71,27 @@ def test_a_task_is_divided_among_workers_once_it_has_chosen(tmp_path, names):
         assert len({record.chosen for record in mine}) == 1
         assert mine[0].chosen == f"{name}, by {mine[0].worker} for (0,)"
     assert len({record.worker for record in records}) == 2
+
+
+def test_a_worker_that_cannot_be_started_later_costs_no_record(tmp_path, monkeypatch):
+    """The first record, in which the choice is, is kept before the workers for the other parts are started."""
+    real = workers._Pool._start
+
+    def once(pool, n_workers):
+        if pool._workers:
+            raise BlockingIOError("no more processes")
+        real(pool, n_workers)
+
+    monkeypatch.setattr(workers._Pool, "_start", once)
+    with pytest.raises(StreamlabelError, match="no more processes"):
+        choosing(tmp_path, ("a",), 2)
+    assert [record.seed for record in record_file(CHOOSING, tmp_path).records] == [0]
+
+
+def test_a_part_that_gives_no_record_is_a_bug(tmp_path):
+    silent = replace(CHOOSING, run=toy_experiment.nothing)
+    with pytest.raises(AssertionError, match="none of its records"):
+        run_experiment(silent, planned(silent, Setting(("a",), (0, 1))), record_file(silent, tmp_path), 2)
 
 
 def test_one_job_divides_nothing(tmp_path):

@@ -87,7 +87,7 @@ def minimise_newton(
         step, scores, costs, first, second = _line_search(objective, V, Z, c, scores, costs, slope, slope_b)
         V, b = V + step * Z, b + step * c
         stuck |= going & (step == 0.0)
-        outer += 1
+        outer += bool((going & ~stuck).any())
         n_inner += inner
 
 

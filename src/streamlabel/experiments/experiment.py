@@ -1,4 +1,4 @@
-"""What an experiment is: data about its grid, and five functions from grid to records to a page with pictures."""
+"""What an experiment is: data about its grid, and the functions from grid to records to a page with pictures."""
 
 from __future__ import annotations
 
@@ -79,8 +79,9 @@ class Experiment(Generic[R, T]):
     tasks : the units of parallel work, long ones first
     keys : the records that a task gives, by key, in its order
     run : yields those records whose keys are not in ``done`` (key to finished record), each as soon as it is there
-    parts : of a task, that can be run apart once it has a record, of which they take what was chosen; all its keys are
-        theirs. Several workers are given the first, then the others. None: tasks are not divided.
+    parts : of a task, with all its keys, that can be run apart once it has a record, of which they take what was
+        chosen. With several workers the first part is run first; its first record releases the others. None: tasks
+        are not divided.
     page, pictures : of all records, which come sorted by key
     measures_times : whether its times are results, so that by default nothing runs beside them
     """

@@ -99,6 +99,7 @@ def run_experiment(
             with keeping(out):
                 write_origin(with_command(read_origin(path), command), path)
         progress(n_done, total)
+    assert not work.waits, "a task gave none of its records"
 
 
 Item = tuple[Any, Mapping[Key, Any]]  # a task, or a part of one, with the finished records of the task
@@ -120,7 +121,8 @@ class _Work:
     def __init__(self, experiment: Experiment[Any, Any], file: RecordFile[Any], *, divided: bool) -> None:
         self.run = _Rest(experiment.run)
         self.now: list[Item] = []
-        self._keys, self._parts, self._key_of = experiment.keys, experiment.parts if divided else None, file.key
+        self._keys, self._key_of = experiment.keys, file.key
+        self._parts = experiment.parts if divided else None
         self._waiting: dict[Key, list[Any]] = {}  # by every key of the first part
 
     def add(self, task: Any, done: Mapping[Key, Any]) -> None:

@@ -69,9 +69,9 @@ class _Pool:
                 for pipe in [pipe for pipe in self._workers if pipe in ready]:
                     kind, value = self._receive(pipe)
                     if kind == _RESULT:
+                        yield value  # before anything can go wrong
                         tasks.extend(reversed(more(value)))
                         self._give(tasks)
-                        yield value
                     elif kind == _ERROR:
                         raise value
                     else:
