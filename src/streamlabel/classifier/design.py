@@ -16,7 +16,7 @@ from streamlabel.stats.factors import dense
 __all__ = ["Design", "column_blocks", "column_sums", "dense_columns", "relative_residual"]
 
 # Scores of a block of labels that fit beside each other in a cache of a few MB.
-_BLOCK_CELLS = 1_500_000
+_BLOCK_CELLS = 3_000_000
 
 
 class Design:
