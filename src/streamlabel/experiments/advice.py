@@ -40,18 +40,30 @@ def _form(competitor: str) -> str:
 
 @dataclass(frozen=True)
 class _Match:
-    """The learner against a family at a number of rows: over all sets, and the sets by verdict."""
+    """The learner against a family at a number of rows: over all sets, and the sets by verdict.
+
+    behind_in : by measure, the sets on which the learner is behind in it, though not in all measures together, with
+        its mean gain in points
+    """
 
     family: str
     over_all: Standing
     sets: dict[str, list[str]]
+    behind_in: dict[str, dict[str, float]]
 
     @classmethod
     def of(cls, family: str, group: Sequence[Comparison]) -> _Match:
         sets: dict[str, list[str]] = {verdict: [] for verdict in (WINS, TIES, LOSES, UNDECIDED)}
+        behind_in: dict[str, dict[str, float]] = {}
         for dataset in dict.fromkeys(one.dataset for one in group):
-            sets[Standing.of([one for one in group if one.dataset == dataset]).verdict].append(dataset)
-        return cls(family, Standing.of(group), sets)
+            mine = [one for one in group if one.dataset == dataset]
+            verdict = Standing.of(mine).verdict
+            sets[verdict].append(dataset)
+            for measure in dict.fromkeys(one.measure for one in mine):
+                alone = Standing.of([one for one in mine if one.measure == measure])
+                if alone.verdict == LOSES != verdict:
+                    behind_in.setdefault(measure, {})[dataset] = alone.gain
+        return cls(family, Standing.of(group), sets, behind_in)
 
     @property
     def called(self) -> str:
@@ -92,8 +104,9 @@ def advice(comparisons: Iterable[Comparison], own_forms: Iterable[Comparison]) -
     for words, matches in _matches(comparisons, _family).items():
         if matches:
             better = [match for match in forms[words] if match.sets[LOSES]]
-            lines.append(f"- With {words} annotated: {_to_do(matches, bool(better))}")
-            lines += [f"  - {point}." for point in (*_found(matches), *map(_better, better))]
+            lines.append(f"- With {words} annotated: {_to_do(matches, bool(better))}{_measures_to_mind(matches)}")
+            points = (*_found(matches), *_behind_in_one_measure(matches), *map(_better, better))
+            lines += [f"  - {point}." for point in points]
     return "\n".join(lines)
 
 
@@ -110,6 +123,25 @@ def _to_do(matches: Sequence[_Match], form_is_better: bool) -> str:
     else:
         said = "use the learner." if form_is_better else "use the learner as it is."
     return f"{said} Where another form of it is better, take that." if form_is_better else said
+
+
+def _measures_to_mind(matches: Sequence[_Match]) -> str:
+    """Where the learner is advised, but a measure speaks against it."""
+    if any(match.over_all.verdict == LOSES for match in matches):
+        return ""
+    names = list(dict.fromkeys(measure for match in matches for measure in match.behind_in))
+    return f" Where {' or '.join(names)} is what you need, judge both on held-out rows." if names else ""
+
+
+def _behind_in_one_measure(matches: Sequence[_Match]) -> list[str]:
+    """One point, or none."""
+    found: dict[str, list[str]] = {}
+    for match in matches:
+        for measure, sets in match.behind_in.items():
+            gains = ", ".join(f"{dataset} {gain:+.1f}" for dataset, gain in sets.items())
+            found.setdefault(measure, []).append(f"{match.family} ({gains})")
+    said = "; ".join(f"in {measure} {', '.join(families)}" for measure, families in found.items())
+    return [f"Behind in one measure, though not in all together (mean gains in points): {said}"] if said else []
 
 
 def _found(matches: Sequence[_Match]) -> list[str]:

@@ -211,10 +211,10 @@ def parse_methods(text: str) -> tuple[str, ...]:
     ('SLL', 'BR ridge')
     """
     by_lower = {name.lower(): name for name in METHODS}
-    wanted = [word.strip().lower() for word in text.split(",") if word.strip()]
-    unknown = [word for word in wanted if word not in by_lower]
+    wanted = [word.strip() for word in text.split(",") if word.strip()]
+    unknown = [word for word in wanted if word.lower() not in by_lower]
     if unknown or not wanted:
         hint = " ".join(filter(None, (did_you_mean(word, METHODS) for word in unknown)))
         there = f"{hint} There are" if hint else "there are"
         raise ValueError(f"no method is called {', '.join(unknown) or text!r}; {there} {', '.join(METHODS)}")
-    return tuple(dict.fromkeys(by_lower[word] for word in wanted))
+    return tuple(dict.fromkeys(by_lower[word.lower()] for word in wanted))

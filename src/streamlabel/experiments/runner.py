@@ -81,7 +81,7 @@ def run_experiment(
 ) -> None:
     """Run what is not in the file yet; only this process writes there. An interrupt keeps what is finished.
 
-    command : goes to ``NAME.run.json`` with the first record, so that an interrupted one is there
+    command : goes to ``NAME.run.json`` just before the first record, so that an interrupted one is there
     """
     work = _Work(experiment, file, divided=n_jobs > 1)
     total = 0
@@ -93,11 +93,11 @@ def run_experiment(
     progress(0, total)
     out = file.path.parent
     for n_done, record in enumerate(_results(work, n_jobs, out), start=1):
-        file.append(record)
-        if command and n_done == 1:
+        if command and n_done == 1:  # before the record: none may be of an unknown origin
             path = _origin_path(experiment, out)
             with keeping(out):
                 write_origin(with_command(read_origin(path), command), path)
+        file.append(record)
         progress(n_done, total)
     assert not work.waits, "a task gave none of its records"
 

@@ -138,15 +138,15 @@ def _work(function: Callable[[Any], Iterable[Any]], pipe: Connection) -> None:
     while True:
         try:
             task = pipe.recv()
-        except EOFError:
-            return
+        except (EOFError, ConnectionError):
+            return  # the parent is gone
         try:
             with one_thread():
                 for result in function(task):
                     pipe.send((_RESULT, result))
             pipe.send((_DONE, None))
-        except BrokenPipeError:
-            return  # the parent is gone
+        except ConnectionError:
+            return
         except Exception as error:
             if not isinstance(error, StreamlabelError):
                 error.add_note(f"In a worker process:\n{traceback.format_exc()}")
