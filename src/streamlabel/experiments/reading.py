@@ -86,8 +86,8 @@ def _advice(comparisons: Sequence[Comparison], own_forms: Sequence[Comparison]) 
         return [f"No advice follows: {_NOT_ADVISED_BY} alone does not decide it."]
     return [
         "What to do, by how many rows are annotated for a new label. The same method of several libraries counts as "
-        f"one; the learner is ahead where its wins exceed its losses by more than {LEAD:.0%} of the decided "
-        "comparisons, behind where its losses exceed its wins by as much, else level:",
+        f"one; the learner is ahead where its wins exceed its losses by more than {LEAD:.0%} of the comparisons that "
+        "were decided (won, tied or lost), behind where its losses exceed its wins by as much, else level:",
         advice(comparisons, own_forms),
         "The counts behind this:",
         markdown_table(

@@ -137,7 +137,8 @@ def _text(found: list[_Found], not_run: list[str]) -> str:
         "# Results",
         WHAT_THIS_IS,
         "Made from the records of the experiments by `streamlabel reproduce report`; [Experiments](experiments.md) "
-        f"says how to run them. This page was made on {datetime.date.today().isoformat()}.",
+        f"says how to run them. This page was made on {datetime.date.today().isoformat()}. In short: [where the "
+        "learner wins, ties and loses, and what to do then](#where-the-learner-wins-ties-and-loses).",
         *(["## The data sets", set_table(sets)] if sets else []),
         "## What the words mean",
         glossary(),
