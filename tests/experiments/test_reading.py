@@ -40,6 +40,8 @@ def test_a_measure_that_speaks_against_the_learner_is_named_where_the_others_dro
     assert line.endswith("though not in all together (mean gains in points): in AUC A (reuters-21578 -2.0).")
     (line,) = advice(*won, one(1.0, 0.1, "A"), *held)
     assert line.endswith("use the learner as it is. Ahead of A.")
+    (line,) = advice(*won, one(1.0, 0.1, "A"), *held, lost, *[one(-1.0, 0.1, "A", dataset="eurlex57k")] * 2)
+    assert "it is behind on judge both on held-out rows. So too where AUC is what you need. Ahead of A" in line
     (line,) = advice(*won, lost)  # behind on the set anyway: said once
     assert line.endswith("Ahead of A (behind on reuters-21578).")
 

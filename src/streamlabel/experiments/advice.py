@@ -129,8 +129,12 @@ def _measures_to_mind(matches: Sequence[_Match]) -> str:
     """Where the learner is advised, but a measure speaks against it."""
     if any(match.over_all.verdict == LOSES for match in matches):
         return ""
-    names = list(dict.fromkeys(measure for match in matches for measure in match.behind_in))
-    return f" Where {' or '.join(names)} is what you need, judge both on held-out rows." if names else ""
+    names = " or ".join(dict.fromkeys(measure for match in matches for measure in match.behind_in))
+    if not names:
+        return ""
+    if any(match.sets[LOSES] for match in matches):
+        return f" So too where {names} is what you need."
+    return f" Where {names} is what you need, judge both on held-out rows."
 
 
 def _behind_in_one_measure(matches: Sequence[_Match]) -> list[str]:
