@@ -93,11 +93,13 @@ def run_experiment(
     progress(0, total)
     out = file.path.parent
     for n_done, record in enumerate(_results(work, n_jobs, out), start=1):
-        if command and n_done == 1:  # before the record: none may be of an unknown origin
-            path = _origin_path(experiment, out)
-            with keeping(out):
-                write_origin(with_command(read_origin(path), command), path)
-        file.append(record)
+        try:
+            if command and n_done == 1:  # before the record: none may be of an unknown origin
+                path = _origin_path(experiment, out)
+                with keeping(out):
+                    write_origin(with_command(read_origin(path), command), path)
+        finally:  # a finished record is kept whatever becomes of that
+            file.append(record)
         progress(n_done, total)
     assert not work.waits, "a task gave none of its records"
 
