@@ -77,8 +77,9 @@ def conjugate_gradient(
     energy = inner(residual, steepest)
     for _ in range(max_iter):
         going = np.sqrt(inner(residual, residual)) > target
-        kept = None if take is None or together or not going.any() else still_worked(going)
-        if kept is not None and take is not None:
+        if not going.any():
+            break
+        if take is not None and not together and (kept := still_worked(going)) is not None:
             found = np.empty_like(right) if found is None else found
             found[:, at_work] = Z
             at_work, going = at_work[kept], going[kept]
@@ -86,8 +87,6 @@ def conjugate_gradient(
             energy, target = energy[kept], np.broadcast_to(target, n_columns)[kept]
             n_columns = len(kept)
             apply, precondition = take(at_work)
-        if not going.any():
-            break
         image = apply(direction)
         curvature = inner(direction, image)
         going &= curvature > 0.0

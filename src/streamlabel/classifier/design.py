@@ -15,7 +15,7 @@ from streamlabel.stats.factors import dense
 
 __all__ = ["Design", "column_blocks", "column_sums", "dense_columns", "relative_residual"]
 
-# Scores of a block of labels that fit beside each other in a cache of a few MB.
+# Scores of a block of labels, 24 MB: wide enough that its last labels still share products, and small beside the rows.
 _BLOCK_CELLS = 3_000_000
 
 

@@ -1,7 +1,7 @@
 """A batch under any loss, in blocks of separate labels.
 
-Labels without a coupling are problems of their own, so they are solved in blocks whose scores stay in the cache, labels
-of like frequency together since they take about as many steps. Coupled labels are one block.
+Labels without a coupling are problems of their own, so they are solved in blocks that share products with the rows,
+labels of like frequency together since they take about as many steps. Coupled labels are one block.
 """
 
 from __future__ import annotations

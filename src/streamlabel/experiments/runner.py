@@ -104,7 +104,7 @@ def run_experiment(
     assert not work.waits, "a task gave none of its records"
 
 
-Item = tuple[Any, Mapping[Key, Any]]  # a task, or a part of one, with the finished records of the task
+_Item = tuple[Any, Mapping[Key, Any]]  # a task, or a part of one, with the finished records of the task
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class _Rest:
 
     run: Callable[[Any, Mapping[Key, Any]], Iterator[Any]]
 
-    def __call__(self, item: Item) -> Iterator[Any]:
+    def __call__(self, item: _Item) -> Iterator[Any]:
         return self.run(*item)
 
 
@@ -122,7 +122,7 @@ class _Work:
 
     def __init__(self, experiment: Experiment[Any, Any], file: RecordFile[Any], *, divided: bool) -> None:
         self.run = _Rest(experiment.run)
-        self.now: list[Item] = []
+        self.now: list[_Item] = []
         self._keys, self._key_of = experiment.keys, file.key
         self._parts = experiment.parts if divided else None
         self._waiting: dict[Key, list[Any]] = {}  # by every key of the first part
@@ -143,11 +143,11 @@ class _Work:
     def waits(self) -> bool:
         return any(self._waiting.values())
 
-    def more(self, record: Any) -> list[Item]:
+    def more(self, record: Any) -> list[_Item]:
         """What this record lets be run."""
         key = self._key_of(record)
         waiting = self._waiting.get(key, [])
-        found: list[Item] = [(part, {key: record}) for part in waiting]
+        found: list[_Item] = [(part, {key: record}) for part in waiting]
         waiting.clear()
         return found
 
