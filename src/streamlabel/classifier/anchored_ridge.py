@@ -14,6 +14,7 @@ import numpy as np
 
 from streamlabel.results import FloatArray
 from streamlabel.stats.factors import RidgeFactor, Spectrum, row_scale
+from streamlabel.stats.ties import first_least
 
 __all__ = ["BETA_STEPS", "beta_grid", "choose_beta", "generalised_error", "solve_anchored_ridge"]
 
@@ -38,10 +39,10 @@ def generalised_error(factor: Spectrum, projected: FloatArray, energy: FloatArra
 
 
 def choose_beta(factor: Spectrum, projected: FloatArray, energy: FloatArray) -> float:
-    """The strength of `beta_grid` with the least generalised error, one for all targets together."""
-    grid = beta_grid(factor)
+    """The strength of `beta_grid` with the least generalised error, one for all targets together; the larger of two."""
+    grid = beta_grid(factor)[::-1]
     errors = [float(generalised_error(factor, projected, energy, beta).sum()) for beta in grid]
-    return float(grid[int(np.argmin(errors))])
+    return float(grid[first_least(errors)])
 
 
 def solve_anchored_ridge(factor: RidgeFactor, projected: FloatArray, anchor: FloatArray, beta: float) -> FloatArray:

@@ -39,7 +39,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
     analyzer : "word", or "char_wb" for character n-grams inside words
     ngram_range : (shortest, longest), 1 to 10
     min_df, max_df : leave out terms in fewer (more) texts than this: a count (int) or a share of the texts (float)
-    max_features : keep this many most frequent terms; None keeps all
+    max_features : keep this many most frequent terms, of equally frequent ones those that come first in the alphabet;
+        None keeps all
     sublinear_tf : 1 + log(count) in place of the count, so that a word said ten times does not weigh ten times
     lowercase, strip_accents : fold case; fold accents with "unicode" or "ascii", or None
     stop_words : None, "english", or a list of words to leave out
@@ -92,6 +93,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         except ValueError as error:
             problem = f"no vocabulary can be learnt from these {len(checked)} texts ({error})"
             raise DataError(f"{problem}; lower min_df, raise max_df or leave out stop_words") from None
+        if self.max_features is not None and counts.shape[1] > self.max_features:
+            terms = counter.get_feature_names_out()
+            kept = _most_frequent(counts, self.max_features)
+            counts, counter = counts[:, kept], self._make_counter(vocabulary=list(terms[kept]))
         counts.sort_indices()  # the row norms add up in this order, here and in transform: the same bits
         weigher = TfidfTransformer(sublinear_tf=self.sublinear_tf).fit(counts)
         self._adopt(counter, weigher)
@@ -157,7 +162,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
 
     def _make_counter(self, vocabulary: list[str] | None = None) -> CountVectorizer:
         parameters = _check_parameters(self.get_params(deep=False))
-        del parameters["sublinear_tf"]
+        del parameters["sublinear_tf"], parameters["max_features"]  # which is ours: see `_most_frequent`
         parameters.update(ngram_range=tuple(parameters["ngram_range"]), dtype=np.dtype(parameters["dtype"]).type)
         return CountVectorizer(vocabulary=vocabulary, **parameters)
 
@@ -188,6 +193,15 @@ def vectorise(dataset: TextDataset, vectorizer: TextVectorizer | None = None) ->
         row_dates=dataset.row_dates,
         source=dataset.source,
     )
+
+
+def _most_frequent(counts: Any, most: int) -> np.ndarray:
+    """The columns of the most frequent terms, increasing; of equally frequent ones the first.
+
+    scikit-learn cuts with an unstable sort, whose choice among equally frequent terms differs between processors.
+    """
+    totals = np.asarray(counts.sum(axis=0, dtype=np.float64)).ravel()
+    return np.sort(np.argsort(-totals, kind="stable")[:most])
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:

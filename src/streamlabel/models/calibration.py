@@ -11,7 +11,7 @@ No answer for a new label is used, so nothing is flattered by it, and the choice
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -20,6 +20,7 @@ from streamlabel.classifier.anchored_ridge import BETA_STEPS
 from streamlabel.results import CSR, FloatArray, IntArray
 from streamlabel.stats.factors import centre_kernel, dense
 from streamlabel.stats.labels import centred_cross
+from streamlabel.stats.ties import best_first, even_out, first_least, points
 from streamlabel.structure.represent import represent
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "LAMS",
     "LEAST_GAIN",
     "RECIPES",
+    "Clarity",
     "Judged",
     "Recipe",
     "Trial",
@@ -58,6 +60,23 @@ N_HIDDEN, N_SKETCH = 64, 512
 # A recipe is out when any measure falls by more than this many points against own ridge, or when it gains less than
 # that many on average: the best of many recipes seems to gain a fifth of a point where none helps (EURLEX57K by date).
 _MOST_LOST, LEAST_GAIN = 0.05, 0.3
+# Gains that differ by less are ties: six draws tell them apart to some tenths of a point.
+_TIE = 0.1
+
+
+@dataclass(frozen=True)
+class Clarity:
+    """How clear the choice of a recipe was, in points: the mean of P@k, AUC and average precision over the trials.
+
+    gain : over learning alone (0 where that was chosen)
+    lead, lead_error : over the best other recipe that might have been chosen, and the standard error of that over the
+        trials; None where there was no other. A lead below its error could have gone the other way with other draws
+        (ties go to the simpler recipe, so that it may be a little below zero).
+    """
+
+    gain: float
+    lead: float | None = None
+    lead_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,12 +87,14 @@ class Recipe:
     lam : the lasso penalty of the code, as a share of the annotated rows; None is no code
     anchored : whether the classifier is pulled toward what the code says, or toward zero; None: label by label
     strength : beta in units of the mean squared length of a centred row
+    clarity : how clear the choice was; None where nothing was tried
     """
 
     share: float
     lam: float | None
     anchored: bool | None
     strength: float
+    clarity: Clarity | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,21 +165,31 @@ def run_trial(
 def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: bool = True) -> Recipe:
     """The recipe with the largest mean gain over own ridge, among those that lose on no measure.
 
-    The gain is the mean of P@k (three together), AUC and average precision. It must be at least three tenths of a
-    point and exceed its standard error.
+    The gain is the mean of P@k (three together), AUC and average precision. It must be more than three tenths of a
+    point and exceed its standard error. All is compared in hundredths of a point. Gains within a tenth of a point of
+    the largest are ties, and go to the recipe that stands first in `RECIPES`: without a metric before with one, without
+    a code before with one, weaker pulls before stronger.
     ``anchors`` or ``metrics`` False leaves recipes with them out.
     """
     measures = np.stack([trial.measures for trial in trials])
     gains = measures - measures[:, :1]
     overall = (gains[:, :, :3].mean(axis=2) + gains[:, :, 3] + gains[:, :, 4]) / 3.0
     error = overall.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros(gains.shape[1])
-    allowed = (gains.mean(axis=0) >= -_MOST_LOST).all(axis=1)
-    allowed &= overall.mean(axis=0) > np.maximum(error, LEAST_GAIN)
+    mean = points(overall.mean(axis=0))
+    allowed = (points(gains.mean(axis=0)) >= -_MOST_LOST).all(axis=1)
+    allowed &= mean > np.maximum(points(error), LEAST_GAIN)
     allowed &= [(anchors or lam is None) and (metrics or not share) for share, lam, _ in RECIPES]
-    best = int(np.where(allowed, overall.mean(axis=0), -np.inf).argmax()) if allowed.any() else 0
+    allowed[0] = True  # own ridge, whose gain is zero
+    best = int(np.argmax(allowed & (mean >= points(mean[allowed].max() - _TIE))))
+    second = int(np.where(allowed & (np.arange(len(RECIPES)) != best), mean, -np.inf).argmax())
+    lead = overall[:, best] - overall[:, second]
+    clarity = Clarity(float(mean[best]))
+    if allowed[second]:
+        spread = float(lead.std(ddof=1)) / np.sqrt(len(lead)) if len(lead) > 1 else 0.0
+        clarity = replace(clarity, lead=float(points(lead.mean())), lead_error=float(points(spread)))
     share, lam, pull = RECIPES[best]
     strength = float(np.exp(np.mean([np.log(trial.strength) for trial in trials])))
-    return Recipe(share, lam or LAM, lam is not None, pull * strength)
+    return Recipe(share, lam or LAM, lam is not None, pull * strength, clarity)
 
 
 def hide_labels(answers: CSR, judged_answers: CSR, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -173,13 +204,14 @@ def hide_labels(answers: CSR, judged_answers: CSR, rng: np.random.Generator) -> 
 def measure(truth: FloatArray, scores: FloatArray) -> list[float]:
     """P@1, P@3, P@5, AUC and average precision in percent; every label has both answers. One sort a label.
 
-    The conventions of `metrics`, but for ties, which fall as they are stored: scores of trials have none that matter.
+    The conventions of `metrics`, but for ties (also of scores that differ by rounding only), which fall as the rows and
+    labels stand.
     """
     n_rows = len(truth)
-    best = np.argsort(-scores, axis=1)[:, :5]
+    best = best_first(even_out(scores), axis=1)[:, :5]
     hits = np.take_along_axis(truth, best, axis=1)
     values = [float(hits[:, :k].sum()) / (k * n_rows) for k in (1, 3, 5)]
-    ranked = np.take_along_axis(truth, np.argsort(-scores, axis=0), axis=0)
+    ranked = np.take_along_axis(truth, best_first(even_out(scores, axis=0), axis=0), axis=0)
     found, rank = np.cumsum(ranked, axis=0), np.arange(1, n_rows + 1)[:, None]
     yes = found[-1]
     values.append(float((1.0 - (ranked * (rank - found)).sum(axis=0) / (yes * (n_rows - yes))).mean()))
@@ -215,11 +247,12 @@ def _own_strength(own: FloatArray, own_judged: FloatArray, targets: FloatArray, 
     values, vectors = linalg.eigh(own, check_finite=False)
     projected, across = vectors.T @ targets, own_judged @ vectors
     scale = max(float(own.trace()) / len(own), np.finfo(np.float64).tiny)
+    strongest_first = BETA_STEPS[::-1]
     errors = [
         float(np.square(across @ (projected / (np.maximum(values, 0.0) + step * scale)[:, None]) - truth).sum())
-        for step in BETA_STEPS
+        for step in strongest_first
     ]
-    return float(BETA_STEPS[int(np.argmin(errors))])
+    return float(strongest_first[first_least(errors)])
 
 
 def code_of_hidden(past: CSR, hidden: CSR, lam: float) -> FloatArray:

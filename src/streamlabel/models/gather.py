@@ -110,7 +110,7 @@ def _reports(group: LearnedGroup, names: tuple[str, ...]) -> list[LabelReport]:
     return [
         LabelReport(
             names[column], len(group.answers), int(counts[j]), recipe.share, recipe.lam, anchored[j], group.beta,
-            int(sizes[j]), gaps[j], group.loss, group.coupled,
+            int(sizes[j]), gaps[j], group.loss, group.coupled, recipe.clarity,
         )
         for j, column in enumerate(group.columns)
     ]  # fmt: skip

@@ -128,7 +128,7 @@ class Learning:
         anchored = chosen.anchored if self.lam == "auto" and not coupled else self.lam is not None
         lam = chosen.lam if self.lam == "auto" else fixed_lam(self.lam)
         share = chosen.share if metric == "auto" else float(metric or 0.0)
-        return Recipe(share, lam, anchored, chosen.strength)
+        return Recipe(share, lam, anchored, chosen.strength, chosen.clarity)
 
     def _arrival_beta(self, X: Any, answers: FloatArray, recipe: Recipe) -> float:
         if self.beta != "auto":

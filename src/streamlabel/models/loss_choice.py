@@ -16,6 +16,7 @@ from streamlabel.models.nonlinear import (
 )
 from streamlabel.models.past_fit import fit_ridge
 from streamlabel.results import CSR, FloatArray
+from streamlabel.stats.ties import points
 
 __all__ = ["choose_loss", "run_loss_trial"]
 
@@ -45,7 +46,7 @@ def choose_loss(
     weights, intercept, _ = solve_loss(rows, answers, found, "logistic", fit_intercept)
     gains = row_precision(np.asarray(X[held] @ weights) + intercept, truth)
     gains = gains - row_precision(np.asarray(X[held] @ ridge.weights) + ridge.intercept, truth)
-    better = float(gains.mean()) > float(gains.std(ddof=1)) / np.sqrt(len(gains))
+    better = bool(points(100.0 * gains.mean()) > points(100.0 * gains.std(ddof=1) / np.sqrt(len(gains))))
     return ("logistic", found) if better else ("squared", beta)
 
 
@@ -84,7 +85,8 @@ def run_loss_trial(
         return measure(truth, np.asarray(judged.X @ found) + offset + unseen)
 
     alone = {strength: judge(strength) for strength in STRENGTHS}
-    strength = max(STRENGTHS, key=lambda value: np.mean(alone[value][:3]) + alone[value][3] + alone[value][4])
+    overall = [points((np.mean(alone[value][:3]) + alone[value][3] + alone[value][4]) / 3.0) for value in STRENGTHS[::-1]]
+    strength = STRENGTHS[::-1][int(np.argmax(overall))]
     measures = [
         alone[strength] if share or lam is None else judge(pull * strength, codes[lam]) for share, lam, pull in RECIPES
     ]

@@ -14,6 +14,7 @@ from streamlabel.metrics.topk import top_k
 from streamlabel.models.arrival import Arrival, PastAnswers, find_codes, judged_sample
 from streamlabel.models.coupled_batch import anchor_and_coupling, coupled_codes
 from streamlabel.results import CSR, FloatArray, IntArray, SolveReport
+from streamlabel.stats.ties import even_out, points
 
 __all__ = [
     "STRENGTHS",
@@ -75,7 +76,7 @@ def choose_strength(X: CSR | FloatArray, labels: CSR, loss: str, fit_intercept: 
     best, best_value = STRENGTHS[-1], -1.0
     for strength in reversed(STRENGTHS):
         weights, intercept, _ = solve_loss(X[kept], answers, strength * unit, loss, fit_intercept)
-        value = float(row_precision(np.asarray(X[held] @ weights) + intercept, truth).mean())
+        value = float(points(100.0 * row_precision(np.asarray(X[held] @ weights) + intercept, truth).mean()))
         if value > best_value:
             best, best_value = strength, value
     return best * unit
@@ -90,7 +91,7 @@ def most_frequent(labels: CSR, most: int) -> IntArray:
 def row_precision(scores: FloatArray, truth: FloatArray) -> FloatArray:
     """The mean of P@1, P@3 and P@5 of every row, (e,), without those for which there are not more than k labels."""
     n_labels = scores.shape[1]
-    hits = np.take_along_axis(truth, top_k(scores, min(5, n_labels)), axis=1)
+    hits = np.take_along_axis(truth, top_k(even_out(scores), min(5, n_labels)), axis=1)
     return np.mean([hits[:, :k].mean(axis=1) for k in (1, 3, 5) if k < n_labels], axis=0)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from streamlabel.models.calibration import Clarity
+
 __all__ = ["LabelReport"]
 
 
@@ -15,6 +17,7 @@ class LabelReport:
         share of the rows, whether the classifier was pulled toward the code, ridge strength
     code_size, gap : labels in its code, and the duality gap of the code (0 without one)
     loss, coupled : what its classifier minimises, and whether the labels of its batch helped each other
+    clarity : how clear the choice of the recipe was; None where nothing was tried, and in a model that was stored since
     """
 
     label: str
@@ -28,3 +31,4 @@ class LabelReport:
     gap: float = 0.0
     loss: str = "squared"
     coupled: bool = False
+    clarity: Clarity | None = None

@@ -43,7 +43,7 @@ from streamlabel.models.past_fit import PastFit, fit_alternating, fit_ridge, fit
 from streamlabel.models.reports import LabelReport
 from streamlabel.models.state import ClassifierBlocks, LabelNumbers, SharedList
 from streamlabel.results import CSC, CSR, FloatArray, IntArray
-from streamlabel.stats.threads import one_thread
+from streamlabel.stats.threads import one_thread, one_thread_if_small
 from streamlabel.structure.dictionary import choose_dictionary
 
 __all__ = ["LabelReport", "StreamingLabelClassifier"]
@@ -166,7 +166,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         elif label_names is None:
             label_names = map(str, classes)
         names = check_label_names(label_names, labels.shape[1])
-        learned = self._learn_past(matrix, labels)
+        with one_thread_if_small(matrix.shape):
+            learned = self._learn_past(matrix, labels)
         rows = learned.judged_rows
         self._classes_1d: Any = classes
         self._ridge: PreparedRidge | None = learned.ridge

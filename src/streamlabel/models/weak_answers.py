@@ -27,7 +27,8 @@ from streamlabel.exceptions import DataError
 from streamlabel.models.snapshot import KeptRows
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.models.text_answers import Answers
-from streamlabel.results import IntArray
+from streamlabel.results import FloatArray, IntArray
+from streamlabel.stats.threads import one_thread
 
 __all__ = ["add_weak_answers", "bounded_thresholds", "count_fires"]
 
@@ -73,7 +74,7 @@ def bounded_thresholds(
         own = len(answers.yes) / n_rows
         share = min(CAP * max(kept.labels.nnz / np.prod(kept.labels.shape), own), MOST_OFTEN)
         rows = np.random.default_rng(seed).permutation(_not_asked(answers, n_rows))[:MOST_LOOKED_AT]
-        scores = model._classifiers.scores(kept.X[np.sort(rows)], np.array([number]))[:, 0]
+        scores = _scores(model, number, kept, rows)
         bound = float(np.quantile(scores, 1.0 - share))
         if bound > model._decisions.thresholds[number]:
             found[number] = bound
@@ -85,8 +86,14 @@ def count_fires(model: StreamingLabelClassifier, number: int, kept: KeptRows | N
     if kept is None:
         return None
     rows = np.random.default_rng(model.random_state).permutation(int(kept.X.shape[0]))[:MOST_LOOKED_AT]
-    scores = model._classifiers.scores(kept.X[np.sort(rows)], np.array([number]))[:, 0]
+    scores = _scores(model, number, kept, rows)
     return int((scores > model._decisions.thresholds[number]).sum()), len(rows)
+
+
+def _scores(model: StreamingLabelClassifier, number: int, kept: KeptRows, rows: IntArray) -> FloatArray:
+    """Of one label on some rows of `fit`; on one thread, as a threshold is made of them that is the same everywhere."""
+    with one_thread():
+        return model._classifiers.scores(kept.X[np.sort(rows)], np.array([number]))[:, 0]
 
 
 def _not_asked(answers: Answers, n_rows: int) -> IntArray:

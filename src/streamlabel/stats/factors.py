@@ -11,17 +11,15 @@ Both speak the same words: ``project`` a target (or ``project_scores`` of a clas
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import linalg
 
 from streamlabel.results import CSR, FloatArray, IntArray
-from streamlabel.stats.threads import one_thread
+from streamlabel.stats.threads import one_thread_if_small
 
 __all__ = [
-    "LARGE",
     "NULL_SHARE",
     "FeatureFactor",
     "RidgeFactor",
@@ -37,8 +35,6 @@ __all__ = [
 
 # Directions whose eigenvalue is below this share of the largest are rounding noise of the centring.
 NULL_SHARE = 1e-12
-# From this size on a second thread is worth its risk: on shared cores it can make a factorisation many times slower.
-LARGE = 3000
 
 
 class Spectrum(Protocol):
@@ -141,7 +137,7 @@ class RowFactor:
 def make_factor(X: CSR | FloatArray, *, centre: bool = True) -> RidgeFactor:
     """The smaller of the two factors for these rows; on one thread unless it is large (see `stats.threads`)."""
     kind = FeatureFactor if X.shape[1] <= X.shape[0] else RowFactor
-    with one_thread() if min(X.shape) < LARGE else nullcontext():
+    with one_thread_if_small(X.shape):
         return kind(X, centre=centre)
 
 

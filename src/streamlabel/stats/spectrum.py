@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import numpy as np
 from scipy import linalg
 
 from streamlabel.results import FloatArray
-from streamlabel.stats.factors import LARGE, NULL_SHARE
+from streamlabel.stats.factors import NULL_SHARE
 from streamlabel.stats.sums import Stats
-from streamlabel.stats.threads import one_thread
+from streamlabel.stats.threads import one_thread_if_small
 
 __all__ = ["SumsFactor"]
 
@@ -33,7 +31,7 @@ class SumsFactor:
         n_rows, counts = stats.n_rows, stats.label_counts.astype(np.float64)
         self.n_rows = n_rows
         self.mean: FloatArray = stats.feature_sums / n_rows if centre else np.zeros(stats.n_features)
-        with one_thread() if stats.n_features < LARGE else nullcontext():
+        with one_thread_if_small((stats.n_features,)):
             self.eigenvalues, self._vectors = _spectrum(_centred(stats, self.mean))
             self._roots = np.sqrt(self.eigenvalues)
             if centre:

@@ -1,27 +1,87 @@
 """How many threads the linear algebra underneath may use.
 
 Two BLAS threads on shared cores cost 3 to 30 times the CPU of one in the small solves of an arrival (measured), so
-small work runs on one. Large factorisations keep them all.
+small work runs on one. Large factorisations keep them all. A product that is cut for two threads is also rounded
+differently: what runs on one has the same bits wherever it runs.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-from threadpoolctl import ThreadpoolController
+import threadpoolctl
 
-__all__ = ["one_thread"]
+__all__ = ["LARGE", "one_thread", "one_thread_if_small"]
+
+# From this size on a second thread is worth its risk: on shared cores it can make a factorisation many times slower.
+LARGE = 3000
+
+
+class _Limit:
+    """One BLAS thread while anybody asks for it. The setting is the whole process's, so the first that comes makes it
+    and the last that leaves undoes it, in whatever order they leave."""
+
+    def __init__(self) -> None:
+        self._lock, self._holders, self._undo = threading.Lock(), 0, _nothing
+
+    def take(self) -> None:
+        with self._lock:
+            if self._holders == 0:
+                _let_anybody_set()
+                self._undo = _libraries()[0].limit(limits=1).restore_original_limits
+                _let_anybody_set()
+            self._holders += 1
+
+    def give_back(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                self._undo()
+                _let_anybody_set()
+
+
+def _let_anybody_set() -> None:
+    """threadpoolctl 3.8 lets one thread alone set the limits, and does nothing for all others without a word."""
+    clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+
+
+def _nothing() -> None:
+    pass
 
 
 @lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _libraries() -> tuple[threadpoolctl.ThreadpoolController, threadpoolctl.ThreadpoolController]:
+    """The BLAS libraries whose limit is the whole process's, and those (by OpenMP) where every thread has its own."""
+    found = threadpoolctl.ThreadpoolController().select(user_api="blas")
+    own = {one["filepath"] for one in found.info() if one.get("threading_layer") == "openmp"}
+    shared = {one["filepath"] for one in found.info()} - own
+    return found.select(filepath=sorted(shared)), found.select(filepath=sorted(own))
+
+
+_LIMIT = _Limit()
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One BLAS thread inside the block. The libraries are looked up once in the life of the process."""
-    with _controller().limit(limits=1, user_api="blas"):
+    """One BLAS thread inside the block, whatever other threads do. The libraries are looked up once in a process."""
+    _LIMIT.take()
+    try:
+        with _libraries()[1].limit(limits=1):
+            yield
+    finally:
+        _LIMIT.give_back()
+
+
+@contextmanager
+def one_thread_if_small(shape: tuple[int, ...]) -> Iterator[None]:
+    """`one_thread` where the smaller side of a matrix of rows is below `LARGE`; else as many as there are."""
+    if min(shape) >= LARGE:
         yield
+    else:
+        with one_thread():
+            yield

@@ -1,0 +1,51 @@
+"""Comparisons that rounding cannot turn, so that a choice is the same on every machine.
+
+The last digits of a sum depend on the processor, the BLAS kernel and the number of threads, and so does the order in
+which an unstable sort leaves equal values. What is equal but for that must count as equal, and ties must go to
+something that does not hang on it: the value that stands first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from streamlabel.results import FloatArray, IntArray
+
+__all__ = ["best_first", "even_out", "first_least", "points"]
+
+# Scores that differ by less than this share of their spread are equal: rounding moves a score by 1e-15 of it, ill
+# conditioned features by 1e-9, and rows that a person would tell apart differ by far more.
+_SAME_SCORE = 1e-6
+# Errors that differ by less than this share are equal.
+_SAME_ERROR = 1e-9
+
+
+def even_out(scores: FloatArray, axis: int | None = None) -> FloatArray:
+    """The scores as whole multiples of a millionth of their spread (of each column with axis 0): for ranking only."""
+    spread = scores.std(axis=axis, keepdims=True) if scores.size else np.ones_like(scores)
+    return np.asarray(np.rint(scores / np.where(spread > 0.0, _SAME_SCORE * spread, 1.0)))
+
+
+def best_first(even: FloatArray, axis: int) -> IntArray:
+    """Where the largest value of each column (axis 0) or row (axis 1) is, the next one, and so on; ties as they stand.
+
+    even : whole numbers (`even_out`). Value and place become one number, so that a fast sort of them has no ties.
+    """
+    n_places = even.shape[axis]
+    places = np.arange(n_places)
+    keys = even.astype(np.int64) * -n_places + (places[:, None] if axis == 0 else places)
+    keys.sort(axis=axis)
+    return np.asarray(keys % n_places)
+
+
+def first_least(errors: Sequence[float] | FloatArray) -> int:
+    """The place of the first error that is the least, or is above it by no more than a billionth of it."""
+    values = np.asarray(errors, dtype=np.float64)
+    return int(np.argmax(values <= values.min() * (1.0 + _SAME_ERROR)))
+
+
+def points(values: FloatArray | float) -> FloatArray:
+    """Percentages in hundredths of a point, halves up (also those that rounding has taken a bit from)."""
+    return np.asarray(np.floor(np.asarray(values) * 100.0 + 0.5 + 1e-6) / 100.0)
