@@ -165,10 +165,11 @@ def test_explain_says_that_a_threshold_is_no_probability(model: Path, call: Call
 def test_a_label_resembles_and_is_unlike() -> None:
     near = [{"label": "health", "weight": 0.89}, {"label": "hospitals", "weight": -1.87}]
     found = {"name": "flu", "n_yes": 1, "n_no": 1, "n_weak_no": 0, "seconds": 0.1, "revision": 2, "used_past": True}
-    found |= {"threshold": 0.5, "fires": None, "n_unknown_words": 0, "unknown_words": []}
+    found |= {"threshold": 0.5, "fires": None, "n_unknown_words": 0, "unknown_words": [], "clarity": {"gain": 6.25}}
     said = report_lines(found | {"neighbours": near})
     assert said[1] == "it resembles health (+0.89); it is unlike hospitals (-1.87)"
-    assert said[2].startswith("the past was used;")
+    assert said[2].startswith("the past was used (worth 6.2 points in trials); ")
+    assert report_lines(found | {"neighbours": [], "clarity": None})[2].startswith("the past was used; ")
     assert report_lines(found | {"neighbours": []})[1] == "it resembles no label that is known"
     alone = found | {"used_past": False}
     said = report_lines(alone | {"neighbours": near})

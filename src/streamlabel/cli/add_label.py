@@ -177,7 +177,8 @@ def report_data(report: LearnReport, revision: int | None) -> dict[str, Any]:
 def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
     weak = f" ({found['n_weak_no']} other texts were taken for no)" if found["n_weak_no"] else ""
     stored = "not stored (--dry-run)" if found["revision"] is None else f"on the disk as revision {found['revision']}"
-    past = "the past was used" if found["used_past"] else "its classifier was learned from its own answers alone"
+    gain = f" (worth {found['clarity']['gain']:.1f} points in trials)" if found["clarity"] else ""
+    past = f"the past was used{gain}" if found["used_past"] else "its classifier was learned from its own answers alone"
     return [
         f"learned {found['name']!r} from {found['n_yes']} yes and {found['n_no']} no{weak} "
         f"in {found['seconds']:.2f} s; {stored}",

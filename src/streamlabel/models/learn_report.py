@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from streamlabel.models.calibration import Clarity
 from streamlabel.models.snapshot import export_rows
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.models.text_answers import Answers
@@ -26,6 +27,7 @@ class LearnReport:
     fires : (on how many of fit's texts it says yes, of how many that were looked at); None where these are not kept
     n_unknown_words, unknown_words : words of new yes texts that the vectoriser does not know, and from which nothing is
         learned: how many, and up to 20 of them, those of the most texts first
+    clarity : how clear it was in trials that the past is (or is not) of use; None where nothing was tried
     """
 
     name: str
@@ -39,6 +41,7 @@ class LearnReport:
     fires: tuple[int, int] | None = None
     n_unknown_words: int = 0
     unknown_words: tuple[str, ...] = ()
+    clarity: Clarity | None = None
 
 
 def report_label(model: StreamingLabelClassifier, vectorizer: Any, answers: Answers, seconds: float) -> LearnReport:
@@ -58,6 +61,7 @@ def report_label(model: StreamingLabelClassifier, vectorizer: Any, answers: Answ
         count_fires(model, number, export_rows(model)),
         len(unknown),
         tuple(unknown[:MOST_WORDS]),
+        learned.clarity,
     )
 
 
