@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+from processes import children, take_default_signals
+
+settings.register_profile("streamlabel", deadline=None)  # nothing depends on how fast the machine is
+settings.load_profile("streamlabel")
+take_default_signals()
+
+
+@pytest.fixture(autouse=True)
+def _leaves_no_process() -> Iterator[None]:
+    before = children()
+    yield
+    left = {pid: command for pid, command in children().items() if pid not in before}
+    assert not left, f"the test left processes behind: {left}"
 
 
 @pytest.fixture

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from unittest import mock
+
+from processes import PATIENCE
 
 
 @dataclass
@@ -24,7 +25,8 @@ class Site:
     statuses: list[int] = field(default_factory=list)  # error answers to give first
     redirects: dict[str, str] = field(default_factory=dict)
     length: bool = True
-    stall: float = 0.0  # seconds to keep a broken connection open and silent
+    stalls: bool = False  # keep a broken connection open and silent, until all ends
+    ended: threading.Event = field(default_factory=threading.Event)
     shift: int = 0  # a wrong start in Content-Range
     requests: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
@@ -77,7 +79,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         self.wfile.write(body[: site.breaks.pop(0)])
         self.wfile.flush()
-        time.sleep(site.stall)
+        if site.stalls:
+            site.ended.wait(PATIENCE)
 
 
 @contextmanager
@@ -93,6 +96,7 @@ def running_site(body: bytes = b"") -> Iterator[Site]:
         with no_proxy:
             yield site
     finally:
+        site.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -16,7 +16,7 @@ def test_all_is_sorted_and_true():
 
 def loaded(statement: str) -> set[str]:
     script = f"{statement}; import sys; print(*sys.modules)"
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=600)
     return {name.partition(".")[0] for name in found.stdout.split()}
 
 

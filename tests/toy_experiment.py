@@ -9,11 +9,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from processes import wait_for
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.experiment import Experiment, Page, Setting
 from streamlabel.experiments.pictures import Panel, Picture, Series
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.runner import planned, run_experiment, writing
+
+MEET = "TOY_EXPERIMENT_MEET"  # a folder where workers wait for each other
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,8 @@ def run(task: ToyTask, done: Collection[Key]) -> Iterator[ToyRecord]:
                 raise ZeroDivisionError("never")
             if task.fails == "dies":
                 os._exit(9)
-        if task.fails == "slow":
-            time.sleep(0.05)
+        if task.fails in ("slow", "stuck"):
+            time.sleep(600.0 if task.fails == "stuck" and key[2] >= 3 else 0.05)
         yield ToyRecord(*key, value=0.1 * (task.seed + key[2]), seconds=time.perf_counter())
 
 
@@ -102,12 +105,20 @@ class ChoosingTask:
     seeds: tuple[int, ...]
 
 
+def _meet(folder: Path) -> None:
+    """Wait for another worker, so that neither does everything."""
+    folder.mkdir(exist_ok=True)
+    (folder / str(os.getpid())).touch()
+    wait_for(lambda: len(list(folder.iterdir())) > 1)
+
+
 def choosing_run(task: ChoosingTask, done: Mapping[Key, ChoosingRecord]) -> Iterator[ChoosingRecord]:
     """Who chooses says so; who finds a record takes what was chosen for it."""
     chosen = next((record.chosen for record in done.values()), f"{task.dataset}, by {os.getpid()} for {task.seeds}")
     for seed in task.seeds:
         if (task.dataset, seed) not in done:
-            time.sleep(0.3)
+            if MEET in os.environ and seed:
+                _meet(Path(os.environ[MEET]) / "meeting")
             yield ChoosingRecord(task.dataset, seed, chosen, os.getpid(), time.perf_counter())
 
 
@@ -132,7 +143,8 @@ CHOOSING: Experiment[ChoosingRecord, ChoosingTask] = Experiment(
 
 
 def run_slowly() -> None:
-    """A run to be interrupted, as a program: the folder and the number of jobs are its arguments."""
-    setting = Setting(("a",), (0, 1, 2, 3), options={"steps": 40, "fails": "slow"})
+    """A run that has to be ended, as a program: arguments are the folder, the number of jobs, "slow" or "stuck"."""
+    options = {"steps": 40 if sys.argv[3] == "stuck" else 4000, "fails": sys.argv[3]}
+    setting = Setting(("a",), (0, 1, 2, 3), options=options)
     with writing(TOY, Path(sys.argv[1])) as file:
         run_experiment(TOY, planned(TOY, setting), file, int(sys.argv[2]))

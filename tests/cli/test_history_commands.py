@@ -161,7 +161,7 @@ def test_completion_knows_the_commands_without_loading_them() -> None:
         "COMP_CWORD": "1",
     }
     done = subprocess.run(
-        [sys.executable, "-c", code], check=False, capture_output=True, text=True, env=environment, timeout=60
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, env=environment, timeout=600
     )
     offered = [line.partition(",")[2] for line in done.stdout.splitlines() if line.startswith("plain,")]
     assert {"relations", "rename", "retire", "reproduce"} <= set(offered)

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from processes import PATIENCE, started
 from streamlabel import __version__
 from streamlabel.cli import COMMANDS, main
 from streamlabel.cli._group import ExitCode, LazyCommand, StreamlabelGroup
@@ -123,7 +123,7 @@ def test_lazy_command_is_imported_only_when_called(tmp_path: Path, monkeypatch: 
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], check=False, capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, *arguments], check=False, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def test_help_imports_no_command_and_no_heavy_package() -> None:
@@ -154,26 +154,24 @@ group.main(["talk"])
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes and signals are those of POSIX")
 def test_closed_pipe_ends_quietly() -> None:
-    process = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.readline()
-    process.stdout.close()
-    message = process.stderr.read()
-    process.stderr.close()
-    assert process.wait(timeout=30) == 0
+    with started([sys.executable, "-c", LONG]) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        message = process.stderr.read()
+        assert process.wait(PATIENCE) == 0
     assert message == b""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes and signals are those of POSIX")
 def test_interrupt_is_130_and_no_traceback() -> None:
-    code = LONG.replace('click.echo("x" * 1000)', 'click.echo("x"); __import__("time").sleep(60)')
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    _, message = process.communicate(timeout=30)
+    code = LONG.replace('click.echo("x" * 1000)', 'click.echo("x"); __import__("time").sleep(600)')
+    with started([sys.executable, "-c", code]) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, message = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert b"Traceback" not in message
 

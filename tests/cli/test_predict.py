@@ -19,6 +19,7 @@ from click.testing import Result
 from scipy import sparse
 from sklearn.metrics import f1_score, roc_auc_score
 
+from processes import PATIENCE, started
 from streamlabel import ModelStore, StreamingLabelClassifier, Tagger
 from tagged_texts import tagged_texts
 
@@ -203,17 +204,14 @@ def test_mistakes_of_predict(model: Path, call: Call, unseen: Path, tmp_path: Pa
 def test_a_reader_that_goes_away_ends_it_quietly(model: Path, tmp_path: Path) -> None:
     path = tmp_path / "many.txt"
     path.write_text("".join(f"{text}\n" for text in DATA.unseen * 30))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "streamlabel", "predict", str(model), str(path), "--rows-per-block", "10"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdout.readline().startswith(b'{"row": 0')
-    process.stdout.close()
-    message = process.stderr.read()
-    process.stderr.close()
-    assert process.wait(timeout=60) == 0
+    command = [sys.executable, "-m", "streamlabel", "predict", str(model), str(path), "--rows-per-block", "10"]
+    with started(command) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith(b'{"row": 0')
+        process.stdout.close()
+        message = process.stderr.read()
+        assert process.wait(PATIENCE) == 0
     assert message == b""
 
 

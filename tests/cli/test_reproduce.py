@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from processes import PATIENCE, started, wait_for
 from streamlabel.cli import _run_progress, main, reproduce
 from streamlabel.exceptions import StreamlabelError
 from streamlabel.experiments import provenance, results_page, runner, sets
@@ -454,19 +455,10 @@ def test_ctrl_c_ends_with_130_and_the_same_command_goes_on(data_root, tmp_path):
     command = [sys.executable, "-m", "streamlabel", "reproduce", "budget", "--quick", "--jobs", "2", "--out"]
     environ = {**os.environ, "STREAMLABEL_DATA": str(data_root)}
     path = tmp_path / "cut" / "budget.jsonl"
-    child = subprocess.Popen(
-        [*command, str(tmp_path / "cut")], env=environ, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    try:
-        end = time.monotonic() + 120
-        while not (path.exists() and path.read_bytes()):
-            assert child.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.01)
+    with started([*command, str(tmp_path / "cut")], env=environ, text=True) as child:
+        wait_for(lambda: child.poll() is not None or (path.exists() and path.read_bytes()))
         os.killpg(child.pid, signal.SIGINT)
-        said = child.communicate(timeout=60)[1]
-    finally:
-        child.kill()
+        said = child.communicate(timeout=PATIENCE)[1]
     kept = path.read_bytes()
     assert child.returncode == 130
     assert said.splitlines()[-1].startswith("interrupted: ")

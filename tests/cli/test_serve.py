@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,11 @@ from urllib.parse import urlsplit
 import pytest
 from click.testing import Result
 
+from processes import PATIENCE, started
 from streamlabel import Tagger
 from tagged_texts import tagged_texts
 
 DATA = tagged_texts(300, 100)
-PATIENCE = 60
 needs_serve = pytest.mark.skipif(
     any(find_spec(package) is None for package in ("starlette", "uvicorn")), reason="the extra serve is not installed"
 )
@@ -31,14 +32,16 @@ needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="there is no 
 @pytest.fixture
 def start(model: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], Callable[..., Any]]]]:
     """Starts a service at a free port; the process, and a function that asks it."""
-    begun: list[subprocess.Popen[str]] = []
+    begun = ExitStack()
 
     def begin(*options: str) -> tuple[subprocess.Popen[str], Callable[..., Any]]:
         command = [sys.executable, "-m", "streamlabel", "serve", str(model), "--port", "0", "--json", *options]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        begun.append(process)
-        assert process.stdout is not None
-        said = "".join(iter(process.stdout.readline, "}\n")) + "}"
+        process = begun.enter_context(started(command, text=True))
+        said = ""
+        while not said.endswith("}\n"):
+            line = process.stdout.readline()
+            assert line, process.stderr.read()
+            said += line
         at = urlsplit(json.loads(said)["url"])
         assert at.hostname == "127.0.0.1"
 
@@ -54,11 +57,8 @@ def start(model: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], Ca
 
         return process, ask
 
-    yield begin
-    for process in begun:
-        if process.poll() is None:
-            process.kill()
-        process.communicate(timeout=PATIENCE)
+    with begun:
+        yield begin
 
 
 @needs_serve

@@ -152,5 +152,5 @@ def test_nested_use_does_not_deadlock(executor, inner):
     answers = []
     worker = threading.Thread(target=lambda: answers.append(executor.map(outer, [2, 3, 4])), daemon=True)
     worker.start()
-    worker.join(timeout=60)
+    worker.join(timeout=600)
     assert answers == [[1, 5, 14]]

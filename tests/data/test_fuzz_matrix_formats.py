@@ -182,7 +182,7 @@ def _little_memory():
 def _runs(n_examples: int, **options: Any) -> Callable[[Any], Any]:
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large]
     return settings(
-        max_examples=n_examples, deadline=timedelta(seconds=5), suppress_health_check=checks, database=None, **options
+        max_examples=n_examples, deadline=timedelta(seconds=60), suppress_health_check=checks, database=None, **options
     )
 
 

@@ -47,7 +47,7 @@ def test_directories_are_loaded_and_run(classifier, rows, tagger, news, tmp_path
     environment = {**os.environ, "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db"}
     command = [sys.executable, "-W", "ignore", "-c", RUN]
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "found.json").read_text())

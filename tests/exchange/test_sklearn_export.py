@@ -61,7 +61,7 @@ def test_a_skops_file_needs_neither_trust_nor_streamlabel(classifier, rows, tmp_
         "    np.save(f'{keep}.npy', skops.io.load(f'{keep}.skops').predict(rows))\n"
         "assert not any(name.startswith('streamlabel') for name in sys.modules)\n"
     )
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120, cwd=tmp_path)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=600, cwd=tmp_path)
     np.testing.assert_array_equal(np.load(tmp_path / "decisions.npy"), classifier.predict(rows))
     np.testing.assert_array_equal(np.load(tmp_path / "probabilities.npy"), classifier.predict_proba(rows) > 0.5)
 

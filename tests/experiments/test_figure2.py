@@ -26,7 +26,7 @@ SOME = (SLL, BR, "LEML")
 @pytest.fixture(autouse=True)
 def small_set(monkeypatch):
     monkeypatch.setattr(figure2, "load_set", lambda name: (TRAIN, TEST))
-    monkeypatch.setattr(figure2, "to_run", lambda asked, names: [name for name in asked or names if name in SOME])
+    monkeypatch.setattr(figure2, "to_run", lambda asked, names, quick: [n for n in asked or names if n in SOME])
 
 
 def records_of(options: dict | None = None) -> list[Figure2Record]:

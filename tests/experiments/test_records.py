@@ -220,7 +220,7 @@ def test_writers_of_one_text_do_not_take_each_others_file(tmp_path):
         subprocess.Popen([sys.executable, "-c", program, path, text], stderr=subprocess.PIPE, text=True)
         for text in "ab"
     ]
-    said = [writer.communicate(timeout=60)[1] for writer in writers]
+    said = [writer.communicate(timeout=600)[1] for writer in writers]
     assert said == ["", ""]
     assert path.read_text(encoding="utf-8") in ("a" * 50_000, "b" * 50_000)
     assert [file.name for file in tmp_path.iterdir()] == ["table.md"]

@@ -1,4 +1,4 @@
-"""Prints, as JSON, what the learner chooses on five problems; run by `test_same_choice` on several kinds of machine.
+"""Writes, as JSON, what the learner chooses on five problems; run by `test_same_choice` on several kinds of machine.
 
 The one argument is how far every feature is moved, as a share of it.
 """
@@ -50,4 +50,4 @@ def choices(moved: float) -> dict[str, list[Any]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(choices(float(sys.argv[1]))))
+    sys.stdout.write(json.dumps(choices(float(sys.argv[1]))))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from processes import wait_for
 from streamlabel import ModelStore, Tagger
 from streamlabel.exceptions import ConflictError
 from streamlabel.models.tagger import MemoryTagger
@@ -102,9 +102,7 @@ def test_what_another_process_writes_is_seen(
 def test_the_catalogue_is_looked_at_now_and_then(living: LivingTagger, model: Path) -> None:
     with Tagger.open(model, "a") as other:
         other.learn("football", answers("football"))
-    limit = time.monotonic() + 20
-    while living.view().revision == 1 and time.monotonic() < limit:
-        time.sleep(0.05)
+    wait_for(lambda: living.view().revision != 1)
     assert living.view().revision == 2
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from processes import PATIENCE
 from streamlabel import ModelStore, Tagger
 from streamlabel.cli import main
 from streamlabel.models.tagger import MemoryTagger
@@ -285,7 +286,7 @@ def test_health_waits_for_nobody(client: Any, monkeypatch: pytest.MonkeyPatch) -
 
     def slowly(*_: Any) -> list[Any]:
         busy.release()
-        assert go_on.wait(30)
+        assert go_on.wait(PATIENCE)
         return [[]]
 
     monkeypatch.setattr(MemoryTagger, "suggest", slowly)
@@ -293,10 +294,10 @@ def test_health_waits_for_nobody(client: Any, monkeypatch: pytest.MonkeyPatch) -
         asking = [pool.submit(client.post, "/suggest", json={"texts": ["x"]}) for _ in range(READERS + 1)]
         try:
             for _ in range(READERS):
-                assert busy.acquire(timeout=30)
+                assert busy.acquire(timeout=PATIENCE)
             with ThreadPoolExecutor(1) as other:
                 watching = other.submit(client.get, "/health")
-                assert watching.result(timeout=10).status_code == 200
+                assert watching.result(timeout=PATIENCE).status_code == 200
         finally:
             go_on.set()
         assert [one.result().status_code for one in asking] == [200] * len(asking)
@@ -310,15 +311,15 @@ def test_a_health_check_that_takes_long_stops_nobody(
     def slowly() -> Any:
         if "apart" in threading.current_thread().name:
             begun.set()
-            assert go_on.wait(30)
+            assert go_on.wait(PATIENCE)
         return view()
 
     monkeypatch.setattr(living, "view", slowly)
     with ThreadPoolExecutor(2) as pool:
         watching = pool.submit(client.get, "/health")
         try:
-            assert begun.wait(30)
-            assert pool.submit(client.get, "/labels").result(timeout=10).status_code == 200
+            assert begun.wait(PATIENCE)
+            assert pool.submit(client.get, "/labels").result(timeout=PATIENCE).status_code == 200
         finally:
             go_on.set()
         assert watching.result().status_code == 200
@@ -331,7 +332,7 @@ def test_no_more_bodies_are_taken_than_there_is_room_for(
 
     def slowly(*_: Any) -> list[Any]:
         begun.set()
-        assert go_on.wait(30)
+        assert go_on.wait(PATIENCE)
         return [[]]
 
     monkeypatch.setattr(app, "MOST_UNDER_WAY", 1)
@@ -343,7 +344,7 @@ def test_no_more_bodies_are_taken_than_there_is_room_for(
     ):
         first = pool.submit(client.post, "/suggest", json={"texts": ["x"]})
         try:
-            assert begun.wait(30)
+            assert begun.wait(PATIENCE)
             refused = client.post("/suggest", json={"texts": ["x"]})
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
             assert client.get("/health").status_code == 200

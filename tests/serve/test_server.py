@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from processes import PATIENCE, wait_for
 from streamlabel import Tagger
 from streamlabel.models.tagger import MemoryTagger
 from streamlabel.serve.gate import Gate
@@ -26,7 +27,6 @@ pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 
 from streamlabel.serve import app, server
 
-PATIENCE = 30
 HEAD = b"POST /suggest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
 
 
@@ -178,9 +178,7 @@ def test_a_label_that_is_being_learned_at_the_end_is_kept(
         service.end()
         assert everything(connection).startswith(b"HTTP/1.1 503 ")
         go_on.set()
-        limit = time.monotonic() + PATIENCE
-        while "football" not in living.view().labels and time.monotonic() < limit:
-            time.sleep(0.05)
+        wait_for(lambda: "football" in living.view().labels)
     assert Tagger.open(model).label_names_[-1] == "football"
 
 

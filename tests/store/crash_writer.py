@@ -1,4 +1,4 @@
-"""A writer that is meant to be killed: for every line on standard input, a fork opens the store and appends until then.
+"""A writer that is meant to be killed: for every line on standard input, a fork opens the store and appends.
 
 It says ``pid N`` when it begins, ``ack N`` when N labels are stored, and ``dead`` when it has been killed. Forks of one
 process, because that has everything imported. Label k has the weights of `weights_of(k)`.
@@ -7,6 +7,7 @@ process, because that has everything imported. Label k has the weights of `weigh
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import sys
 import traceback
@@ -14,7 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-N_FEATURES, MOST = 400, 3000
+N_FEATURES = 400
+A_LIFE = 10  # appends of one writer; then it waits to be killed, however late that comes
+MOST = 300 * A_LIFE * 2 + 100  # labels
 
 
 def weights_of(label: int) -> np.ndarray:
@@ -26,10 +29,12 @@ def write_until_killed(folder: Path, everything: np.ndarray) -> None:
 
     store = ModelStore.open(folder, "a")
     n_labels = len(store.label_names)
-    while True:
+    for _ in range(A_LIFE):
         n_labels += 1 + n_labels % 3
         store.append(StreamingLabelClassifier.from_coef(everything[:n_labels], np.arange(float(n_labels))))
         os.write(1, f"ack {n_labels}\n".encode())
+    while True:
+        signal.pause()
 
 
 def main() -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from processes import PATIENCE
 from store.crash_writer import weights_of
 from streamlabel import ModelStore, StreamingLabelClassifier
 
@@ -48,7 +49,7 @@ class Nursery:
 
     def close(self) -> None:
         self.process.stdin.close()
-        assert self.process.wait(20) == 0
+        assert self.process.wait(PATIENCE) == 0
         self.process.stdout.close()
 
     def _line(self) -> str:

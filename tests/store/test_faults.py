@@ -30,7 +30,7 @@ def run_mounted(folder: Path, options: str, command: str) -> subprocess.Complete
     if subprocess.run(probe, capture_output=True, check=False).returncode:
         pytest.skip("no file system can be mounted here")
     whole = ["unshare", "-rm", "sh", "-c", f"mount -t tmpfs -o {options} tmpfs {folder} && {command}"]
-    return subprocess.run(whole, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(whole, capture_output=True, text=True, timeout=600, check=False)
 
 
 def test_a_full_disk_loses_nothing(tmp_path):
@@ -42,7 +42,7 @@ def test_a_full_disk_loses_nothing(tmp_path):
 def test_a_file_that_may_not_grow_loses_nothing(tmp_path):
     pytest.importorskip("resource")
     said = subprocess.run(
-        [sys.executable, str(SCRIPT), str(tmp_path), "limit"], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, str(SCRIPT), str(tmp_path), "limit"], capture_output=True, text=True, timeout=600, check=False
     )
     assert said.returncode == 0, said.stderr
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def test_everything_else_comes_back(problem, path):
     model = ModelStore.open(path).model()
     assert model.get_params() == clf.get_params()
     assert model.label_names_ == clf.label_names_
-    assert model.reports_ == clf.reports_
+    assert model.reports_ == tuple(replace(report, clarity=None) for report in clf.reports_)
     assert (model.loss_, model.beta_, model.n_features_in_) == (clf.loss_, clf.beta_, clf.n_features_in_)
     for name in ("intercept_", "thresholds_"):
         np.testing.assert_array_equal(getattr(model, name), getattr(clf, name))
@@ -83,7 +84,7 @@ def test_another_process_gives_the_same_bytes(stored, problem):
         "print(hashlib.sha256(ModelStore.open(sys.argv[1]).scores(np.load(sys.argv[2]))).hexdigest())"
     )
     command = [sys.executable, "-c", script, str(stored), str(stored.parent / "X.npy")]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout.strip()
     assert said == hashlib.sha256(ModelStore.open(stored).scores(problem.unseen)).hexdigest()
 
 

@@ -184,14 +184,16 @@ def _references(X: CSR, Y: CSR) -> dict[str, Callable[[], object]]:
     return found
 
 
-def time_flatness(sizes: tuple[int, ...] = (100, 1000, 10_000, 100_000), n_atoms: int = 100) -> list[Timing]:
+def time_flatness(
+    sizes: tuple[int, ...] = (100, 1000, 10_000, 100_000), n_atoms: int = 100, n_rows: int = 3000
+) -> list[Timing]:
     """Time a new label takes after ever more past labels, with a dictionary of fixed size; the ratio is to the first.
 
     On a twin with as many labels (`data.twins`); the least of some thirty labels, since the machine is not ours alone.
     """
     timings: list[Timing] = []
     for n_past in sizes:
-        twin = make_twin(3000, 500, n_past + 40, 30, max(5.0, (n_past + 40) / 3000 + 1), random_state=0)
+        twin = make_twin(n_rows, 500, n_past + 40, 30, max(5.0, (n_past + 40) / n_rows + 1), random_state=0)
         model = StreamingLabelClassifier(dictionary=n_atoms, lam=0.003, metric=None, beta=1.0)
         model.fit(twin.X, twin.Y[:, :n_past])
         counts = np.asarray(twin.Y.sum(axis=0)).ravel()

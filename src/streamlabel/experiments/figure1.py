@@ -70,7 +70,9 @@ class Figure1Task:
 
 def tasks(setting: Setting) -> list[Figure1Task]:
     asked: tuple[str, ...] | None = setting.options.get("methods")
-    names = to_run(asked, (*_LONGEST_FIRST, *(name for name in (*OWN, *PEERS) if name not in _LONGEST_FIRST)))
+    names = to_run(
+        asked, (*_LONGEST_FIRST, *(name for name in (*OWN, *PEERS) if name not in _LONGEST_FIRST)), quick=setting.quick
+    )
     shares = (20, 60, 100) if setting.quick else SHARES
     found = []
     for dataset in setting.datasets:

@@ -89,7 +89,7 @@ def tasks(setting: Setting) -> list[Figure2Task]:
         X = narrowed(train, test)[0]
         sizes = PAST.get(asked_name(dataset)) or _sizes(train.n_labels)
         sizes = sizes[:2] if setting.quick else sizes
-        for name in to_run(asked, (*OWN, *PEERS)):
+        for name in to_run(asked, (*OWN, *PEERS), quick=setting.quick):
             kept = tuple(size for size in sizes if asked or not left_out(name, X, size, NEW))
             if kept:
                 found.append(Figure2Task(dataset, name, kept, setting.seeds, int(X.shape[1])))

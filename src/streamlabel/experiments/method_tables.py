@@ -10,7 +10,7 @@ import numpy as np
 
 from streamlabel.experiments.comparisons import LOSES, TIES, UNDECIDED, WINS, Comparison
 from streamlabel.experiments.experiment import QUICK_FORM, Option
-from streamlabel.experiments.methods import METHODS, PEERS, installed, parse_methods
+from streamlabel.experiments.methods import METHODS, PEERS, QUICK, installed, parse_methods
 from streamlabel.experiments.peers import RIVER_CELLS
 
 __all__ = [
@@ -36,7 +36,10 @@ NOT_RUN_NOTE = (
     "and labels, unless --methods names it; the page says which."
 )
 METHODS_OPTION = Option(
-    "methods", f"Only these: {', '.join(METHODS)}. [default: all]", metavar="NAME,NAME,...", parse=parse_methods
+    "methods",
+    f"Only these: {', '.join(METHODS)}. [default: all; with --quick {', '.join(QUICK)}]",
+    metavar="NAME,NAME,...",
+    parse=parse_methods,
 )
 
 

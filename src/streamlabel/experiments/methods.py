@@ -21,6 +21,7 @@ __all__ = [
     "BR",
     "DICTIONARY",
     "LARGE",
+    "QUICK",
     "METHODS",
     "OWN",
     "PAPER_NAMES",
@@ -36,6 +37,7 @@ __all__ = [
 
 Parameters = Mapping[str, Any]
 SLL, BR = "SLL", "BR ridge"
+QUICK = (SLL, BR, "BR logistic", "LEML", "SLEEC", "scikit-learn logistic")  # of quick forms by default
 DICTIONARY, LARGE = 3000, 5000  # labels that may enter a code (the paper's number), from so many past labels on
 _ENTRIES = 34  # of a row cost an iterative solver as much as one label of the row does
 
@@ -196,12 +198,12 @@ def sized(method: Method, n_past: int) -> Method:
     return replace(method, grid=tuple({**candidate, "dictionary": DICTIONARY} for candidate in method.grid))
 
 
-def to_run(asked: Sequence[str] | None, otherwise: Iterable[str]) -> list[str]:
-    """The methods that were asked for, which must be installed; else those of the others that are."""
+def to_run(asked: Sequence[str] | None, otherwise: Iterable[str], *, quick: bool = False) -> list[str]:
+    """The methods that were asked for, which must be installed; else those of the others that are (quick: `QUICK`)."""
     for name in asked or ():
         if not installed([name]):
             raise MissingExtraError(METHODS[name].package, "dev", f"the method {name}")
-    return list(asked) if asked else installed(otherwise)
+    return list(asked) if asked else installed(name for name in otherwise if not quick or name in QUICK)
 
 
 def parse_methods(text: str) -> tuple[str, ...]:

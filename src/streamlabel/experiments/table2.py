@@ -84,7 +84,9 @@ def tasks(setting: Setting) -> list[Table2Task]:
     they were not asked for by name.
     """
     asked: tuple[str, ...] | None = setting.options.get("methods")
-    names = to_run(asked, (*_LONGEST_FIRST, *(name for name in (*PEERS, *OWN) if name not in _LONGEST_FIRST)))
+    names = to_run(
+        asked, (*_LONGEST_FIRST, *(name for name in (*PEERS, *OWN) if name not in _LONGEST_FIRST)), quick=setting.quick
+    )
     found = []
     for dataset in setting.datasets:
         train, _ = load_set(dataset)

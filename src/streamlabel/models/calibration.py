@@ -181,10 +181,11 @@ def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: boo
     allowed &= [(anchors or lam is None) and (metrics or not share) for share, lam, _ in RECIPES]
     allowed[0] = True  # own ridge, whose gain is zero
     best = int(np.argmax(allowed & (mean >= points(mean[allowed].max() - _TIE))))
-    second = int(np.where(allowed & (np.arange(len(RECIPES)) != best), mean, -np.inf).argmax())
+    others = np.where(allowed & (np.arange(len(RECIPES)) != best), mean, -np.inf)
+    second = int(others.argmax()) if others.max() > -np.inf else best
     lead = overall[:, best] - overall[:, second]
     clarity = Clarity(float(mean[best]))
-    if allowed[second]:
+    if second != best:
         spread = float(lead.std(ddof=1)) / np.sqrt(len(lead)) if len(lead) > 1 else 0.0
         clarity = replace(clarity, lead=float(points(lead.mean())), lead_error=float(points(spread)))
     share, lam, pull = RECIPES[best]
