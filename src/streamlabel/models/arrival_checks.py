@@ -227,7 +227,7 @@ def check_label_arrival_memory_is_what_labels_need(make: Make) -> None:
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        n_added = 128
+        n_added = 64
         for number in range(n_added):
             model.add_labels(X, Y[:, N_PAST + number % 6], [f"more {number}"], annotated=np.arange(80))
         grown = tracemalloc.get_traced_memory()[0] - before
