@@ -38,7 +38,7 @@ def write_until_killed(folder: Path, everything: np.ndarray) -> None:
 
 
 def main() -> int:
-    import streamlabel.store  # noqa: F401
+    from streamlabel import ModelStore, StreamingLabelClassifier  # noqa: F401  (loaded before the first fork)
 
     if "STREAMLABEL_TEST_WAL" in os.environ:
         sqlite3.sqlite_version_info = (3, 53, 0)

@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 
 from streamlabel import ModelStore
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
-from streamlabel.store import LabelChange
+from streamlabel.store.records import LabelChange
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from streamlabel import ModelStore, StreamingLabelClassifier
 from streamlabel.exceptions import ConflictError, DataError, NotFoundError
-from streamlabel.store import Part
+from streamlabel.store.parts import Part
 
 
 def test_scores_are_those_of_weights_rounded_to_float32(problem, path):

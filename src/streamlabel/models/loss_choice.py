@@ -85,10 +85,9 @@ def run_loss_trial(
         return measure(truth, np.asarray(judged.X @ found) + offset + unseen)
 
     alone = {strength: judge(strength) for strength in STRENGTHS}
-    overall = [
-        points((np.mean(alone[value][:3]) + alone[value][3] + alone[value][4]) / 3.0) for value in STRENGTHS[::-1]
-    ]
-    strength = STRENGTHS[::-1][int(np.argmax(overall))]
+    strongest_first = STRENGTHS[::-1]
+    overall = [(np.mean(alone[value][:3]) + alone[value][3] + alone[value][4]) / 3.0 for value in strongest_first]
+    strength = strongest_first[int(points(np.array(overall)).argmax())]
     measures = [
         alone[strength] if share or lam is None else judge(pull * strength, codes[lam]) for share, lam, pull in RECIPES
     ]

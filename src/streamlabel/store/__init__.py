@@ -33,10 +33,3 @@ another. Every change, a roll-back too, ends versions and begins others: that is
 Weights are rounded to float32 when they are stored, and products are made in float64; a choice of float64 rows would
 double the size for digits that no score needs. Nothing is pickled, and nothing in a directory can run.
 """
-
-from streamlabel.store.doctor import Finding
-from streamlabel.store.model_store import ModelStore
-from streamlabel.store.parts import Part
-from streamlabel.store.records import LabelChange, LabelRecord, Metric, Revision, StoreSizes
-
-__all__ = ["Finding", "LabelChange", "LabelRecord", "Metric", "ModelStore", "Part", "Revision", "StoreSizes"]
