@@ -32,21 +32,7 @@ from streamlabel.experiments.standings import standings
 
 HERE = Path(__file__).parent
 RECORDS = HERE.parents[1] / "docs" / "_static" / "results" / "records.tar.gz"
-VOLATILE = {
-    "actor",
-    "seconds",
-    "bytes",
-    "n_bytes",
-    "made",
-    "at",
-    "when",
-    "path",
-    "out",
-    "model",
-    "file",
-    "version",
-    "sizes",
-}
+VOLATILE = {"actor", "at", "bytes", "checksum", "file", "made", "model", "out", "path", "seconds", "sizes", "when"}
 
 
 def scores() -> dict[str, list[Any]]:
