@@ -21,7 +21,7 @@ __all__ = ["Embedding", "embed", "observed_products"]
 
 _DENSE_ROWS = 400  # up to here all eigenvalues are cheaper than some
 _START_ROUNDS = 2  # of subspace iteration, from a random subspace
-_BLOCK_CELLS = 2_000_000
+_GRAM_CELLS = 2_000_000
 _GATHER = 30  # gathering a product costs as much as computing so many in a matrix product
 
 
@@ -61,12 +61,12 @@ def observed_products(pattern: CSR, Z: FloatArray) -> FloatArray:
     rows = np.repeat(np.arange(n_rows), np.diff(indptr))
     found = np.empty(len(columns))
     if len(columns) * _GATHER < n_rows * n_rows:
-        size = max(_BLOCK_CELLS // max(Z.shape[1], 1), 1)
+        size = max(_GRAM_CELLS // max(Z.shape[1], 1), 1)
         for start in range(0, len(columns), size):
             part = slice(start, start + size)
             found[part] = np.einsum("ij,ij->i", Z[rows[part]], Z[columns[part]])
         return found
-    size = max(_BLOCK_CELLS // n_rows, 1)
+    size = max(_GRAM_CELLS // n_rows, 1)
     for start in range(0, n_rows, size):
         part = slice(indptr[start], indptr[min(start + size, n_rows)])
         products = Z[start : start + size] @ Z.T

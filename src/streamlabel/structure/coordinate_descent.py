@@ -57,12 +57,12 @@ def solve_coordinate_descent(
         rows = label_gram.take(working, axis=0)
         # No more exactly than the choice of the working set deserves.
         enough = max(slack, _INNER * missed)
-        sweeps += _solve_block(rows, correlation, lam, enough, code, working, max_iter - sweeps)
+        sweeps += _sweep_block(rows, correlation, lam, enough, code, working, max_iter - sweeps)
         gradient = code[working] @ rows - correlation
     return code, gradient, sweeps, missed <= slack
 
 
-def _solve_block(
+def _sweep_block(
     rows: FloatArray,
     correlation: FloatArray,
     lam: float,

@@ -19,10 +19,10 @@ from streamlabel.data.records import decode_line
 from streamlabel.data.records import parse_json as json_of
 from streamlabel.exceptions import DataError
 
-__all__ = ["parse_csv", "parse_json", "parse_tsv", "read_folder"]
+__all__ = ["parse_annif_csv", "parse_annif_json", "parse_annif_tsv", "read_annif_folder"]
 
 
-def parse_json(record: dict[str, Any], options: Options) -> AnnotatedText:
+def parse_annif_json(record: dict[str, Any], options: Options) -> AnnotatedText:
     """``{"document_id", "text", "metadata", "subjects": [{"uri", "label"}]}``."""
     subjects = record.get("subjects") or []
     if not isinstance(subjects, list) or not all(isinstance(subject, dict) for subject in subjects):
@@ -34,27 +34,27 @@ def parse_json(record: dict[str, Any], options: Options) -> AnnotatedText:
     if not isinstance(text, str):
         raise ValueError(f"no text ({options.text_field or 'text'!r} is missing or no string)")
     named = tuple(_subject_name(subject, options) for subject in subjects)
-    return _annotated(text, named, id_of(record.get("document_id")), options)
+    return _annotated_annif(text, named, id_of(record.get("document_id")), options)
 
 
-def parse_csv(record: dict[str, str], options: Options) -> AnnotatedText:
+def parse_annif_csv(record: dict[str, str], options: Options) -> AnnotatedText:
     """Columns ``text``, ``subject_uris`` (separated by spaces) and, if there, ``document_id``."""
     field = options.text_field or "text"
     if field not in record or "subject_uris" not in record:
         raise ValueError(f"the columns {field!r} and 'subject_uris' are needed; there are {list(record)[:20]}")
     uris = tuple(_uri(uri) for uri in record["subject_uris"].split())
-    return _annotated(record[field], uris, id_of(record.get("document_id") or None), options)
+    return _annotated_annif(record[field], uris, id_of(record.get("document_id") or None), options)
 
 
-def parse_tsv(line: str, options: Options) -> AnnotatedText:
+def parse_annif_tsv(line: str, options: Options) -> AnnotatedText:
     """The text, a tab, and URIs separated by spaces."""
     text, tab, uris = line.partition("\t")
     if not tab:
         raise ValueError("no tab between text and subjects")
-    return _annotated(text, tuple(_uri(uri) for uri in uris.split()), None, options)
+    return _annotated_annif(text, tuple(_uri(uri) for uri in uris.split()), None, options)
 
 
-def read_folder(folder: Path, options: Options) -> Iterator[tuple[Place, AnnotatedText]]:
+def read_annif_folder(folder: Path, options: Options) -> Iterator[tuple[Place, AnnotatedText]]:
     """Every ``.txt`` and ``.json`` of the folder, in the order of their names."""
     paths = (*sorted(folder.glob("*.txt")), *sorted(folder.glob("*.json")))
     for number, path in enumerate(paths, start=1):
@@ -64,9 +64,9 @@ def read_folder(folder: Path, options: Options) -> Iterator[tuple[Place, Annotat
                 record = json_of(_content(path))
                 if not isinstance(record, dict):
                     raise ValueError("is no object {...}; a document is one object")
-                yield place, parse_json(record, options)
+                yield place, parse_annif_json(record, options)
             else:
-                yield place, _annotated(_content(path), _subjects_beside(path, options), path.stem, options)
+                yield place, _annotated_annif(_content(path), _subjects_beside(path, options), path.stem, options)
         except DataError:
             raise
         except ValueError as error:
@@ -105,6 +105,6 @@ def _uri(text: str) -> str:
     return text[1:-1] if text.startswith("<") and text.endswith(">") else text
 
 
-def _annotated(text: str, subjects: tuple[str, ...], id_: str | None, options: Options) -> AnnotatedText:
+def _annotated_annif(text: str, subjects: tuple[str, ...], id_: str | None, options: Options) -> AnnotatedText:
     answered = bool(subjects) or options.empty_is_no
     return AnnotatedText(text, (Answer(subjects),) if answered else (), key=id_, id=id_)

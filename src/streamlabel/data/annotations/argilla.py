@@ -12,13 +12,13 @@ from typing import Any
 from streamlabel.data.annotations.answers import AnnotatedText, Answer
 from streamlabel.data.annotations.options import Options, id_of, name_list, pick_text
 
-__all__ = ["parse"]
+__all__ = ["parse_argilla"]
 
 _RESPONSES = ".responses"
 _OWN_FIELDS = ("id", "status", "_server_id", "score")
 
 
-def parse(record: dict[str, Any], options: Options) -> AnnotatedText:
+def parse_argilla(record: dict[str, Any], options: Options) -> AnnotatedText:
     id_ = id_of(record.get("id"))
     if "fields" not in record:
         names = [name.removesuffix(_RESPONSES) for name in record if name.endswith(_RESPONSES)]

@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from streamlabel.data._arguments import check_integer
-from streamlabel.data.annotations import annif, argilla, doccano, label_studio, prodigy
+from streamlabel.data.annotations.annif import parse_annif_csv, parse_annif_json, parse_annif_tsv, read_annif_folder
 from streamlabel.data.annotations.answers import AnnotatedText, Gathering, parse_births
+from streamlabel.data.annotations.argilla import parse_argilla
+from streamlabel.data.annotations.doccano import parse_doccano_csv, parse_doccano_fast_text, parse_doccano_json
+from streamlabel.data.annotations.label_studio import (
+    parse_label_studio_csv,
+    parse_label_studio_flat,
+    parse_label_studio_task,
+)
 from streamlabel.data.annotations.options import Options
+from streamlabel.data.annotations.prodigy import parse_prodigy
 from streamlabel.data.annotations.result import Annotations
 from streamlabel.data.annotations.stream import Place, csv_records, fast_text_records, json_records, text_lines
 from streamlabel.data.records import MAX_LINE_BYTES, Source, open_source, source_name
@@ -80,7 +88,7 @@ def _records(path: Source, format: str, options: Options, limit: int) -> Iterato
     if isinstance(path, str | os.PathLike) and path != "-" and "\0" not in os.fspath(path) and Path(path).is_dir():
         if format not in ("auto", "annif"):
             raise DataError("is a folder; name the file in it", source=path)
-        yield from annif.read_folder(Path(path), options)
+        yield from read_annif_folder(Path(path), options)
         return
     records, choose = _opened(path, format, limit)
     parse: Parser | None = None
@@ -101,9 +109,9 @@ def _opened(path: Source, format: str, limit: int) -> tuple[Iterator[tuple[Place
     if suffix == ".tsv" and format != "annif" and b"annotation_id" in _first_line(path):
         return csv_records(path, "\t", limit), _parser_of_columns
     if suffix == ".tsv":
-        return text_lines(path, limit), lambda line, format: _only("annif", format, annif.parse_tsv)
+        return text_lines(path, limit), lambda line, format: _only("annif", format, parse_annif_tsv)
     if suffix == ".txt":
-        return fast_text_records(path, limit), lambda line, format: _only("doccano", format, doccano.parse_fast_text)
+        return fast_text_records(path, limit), lambda line, format: _only("doccano", format, parse_doccano_fast_text)
     if format == "auto" and not isinstance(path, str | os.PathLike):
         raise DataError(f"give the format of a stream, one of {', '.join(TOOLS)}", source=source_name(path))
     return json_records(path, limit), _parser_of_object
@@ -131,11 +139,11 @@ def _only(tool: str, format: str, parse: Parser) -> Parser:
 
 def _parser_of_columns(record: dict[str, str], format: str) -> Parser:
     if format == "annif" or (format == "auto" and "subject_uris" in record):
-        return annif.parse_csv
+        return parse_annif_csv
     if format == "label_studio" or (format == "auto" and "annotation_id" in record):
-        return label_studio.parse_csv
+        return parse_label_studio_csv
     if format == "doccano" or (format == "auto" and "label" in record):
-        return doccano.parse_csv
+        return parse_doccano_csv
     raise ValueError(f"the columns {list(record)[:20]} are of no tool that writes CSV ({_HINT})")
 
 
@@ -143,9 +151,9 @@ def _parser_of_object(record: dict[str, Any], format: str) -> Parser:
     if format == "auto":
         format = _tool_of(record)
     if format == "label_studio":
-        return label_studio.parse_task if "data" in record else label_studio.parse_flat
-    return {"annif": annif.parse_json, "argilla": argilla.parse, "doccano": doccano.parse_json}.get(
-        format, prodigy.parse
+        return parse_label_studio_task if "data" in record else parse_label_studio_flat
+    return {"annif": parse_annif_json, "argilla": parse_argilla, "doccano": parse_doccano_json}.get(
+        format, parse_prodigy
     )
 
 

@@ -14,13 +14,13 @@ from typing import Any
 from streamlabel.data.annotations.answers import AnnotatedText, Answer, parse_time
 from streamlabel.data.annotations.options import Options, id_of, name_list, pick_text
 
-__all__ = ["FLAT_FIELDS", "parse_csv", "parse_flat", "parse_task"]
+__all__ = ["FLAT_FIELDS", "parse_label_studio_csv", "parse_label_studio_flat", "parse_label_studio_task"]
 
 FLAT_FIELDS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
 _PLACES = {"start", "end", "startOffset", "endOffset", "x", "y", "points", "ranges"}
 
 
-def parse_task(record: dict[str, Any], options: Options) -> AnnotatedText:
+def parse_label_studio_task(record: dict[str, Any], options: Options) -> AnnotatedText:
     """A task of the JSON export."""
     data, annotations = record.get("data"), record.get("annotations", record.get("completions"))
     if not isinstance(data, dict) or not isinstance(annotations, list):
@@ -30,7 +30,7 @@ def parse_task(record: dict[str, Any], options: Options) -> AnnotatedText:
     return AnnotatedText(pick_text(data, options.text_field), tuple(answers), key=id_, id=id_)
 
 
-def parse_flat(record: dict[str, Any], options: Options) -> AnnotatedText:
+def parse_label_studio_flat(record: dict[str, Any], options: Options) -> AnnotatedText:
     """A row of JSON-MIN: the fields of the task, and each control by its name."""
     fields = {name: value for name, value in record.items() if name not in FLAT_FIELDS}
     question = options.question
@@ -49,9 +49,9 @@ def parse_flat(record: dict[str, Any], options: Options) -> AnnotatedText:
     return AnnotatedText(text, (Answer(labels, by=by, when=_time(record, options)),), key=id_, id=id_)
 
 
-def parse_csv(record: dict[str, str], options: Options) -> AnnotatedText:
+def parse_label_studio_csv(record: dict[str, str], options: Options) -> AnnotatedText:
     """A row of the CSV or TSV export: several choices are JSON in a cell."""
-    return parse_flat({name: _cell(name, cell) for name, cell in record.items()}, options)
+    return parse_label_studio_flat({name: _cell(name, cell) for name, cell in record.items()}, options)
 
 
 def _answer(entry: Any, options: Options) -> Answer | None:

@@ -13,12 +13,12 @@ from typing import Any
 from streamlabel.data.annotations.answers import AnnotatedText, Answer, parse_time
 from streamlabel.data.annotations.options import Options, id_of, name_list, pick_text
 
-__all__ = ["parse"]
+__all__ = ["parse_prodigy"]
 
 _ANSWERS = ("accept", "reject", "ignore")
 
 
-def parse(record: dict[str, Any], options: Options) -> AnnotatedText:
+def parse_prodigy(record: dict[str, Any], options: Options) -> AnnotatedText:
     said = record.get("answer", "ignore")
     if said not in _ANSWERS:
         raise ValueError(f"'answer' is {str(said)[:40]!r}; Prodigy writes accept, reject or ignore")
