@@ -12,7 +12,7 @@ import click
 from click.testing import CliRunner, Result
 
 from streamlabel.cli import main, reproduce
-from streamlabel.cli._group import LazyCommand
+from streamlabel.cli.group import LazyCommand
 from streamlabel.experiments import runner
 from tiny_runs import EXPERIMENTS, TINY
 

@@ -15,7 +15,7 @@ from scipy import sparse
 from streamlabel.experiments import figure1, figure1_page, table2, table2_page
 from streamlabel.experiments.experiment import Experiment, Setting
 from streamlabel.experiments.records import Key
-from streamlabel.results import Dataset
+from streamlabel.types import Dataset
 
 TINY, MANY = "tiny", "tiny with many labels"  # trees of labels have one leaf, hence no draw, up to 100 labels
 _N_LABELS = {TINY: 12, MANY: 204}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from processes import wait_for
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.experiment import Experiment, Page, Setting
 from streamlabel.experiments.pictures import Panel, Picture, Series
 from streamlabel.experiments.records import Key

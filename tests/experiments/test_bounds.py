@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.bounds import EXPERIMENT, BoundsTask, keys, run, run_on, tasks
 from streamlabel.experiments.bounds_records import DISTANCE, KEY, RISK
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.random_problems import KINDS, RANDOM, random_problem, random_rows
 from streamlabel.experiments.runner import planned, record_file, run_experiment, write_results
-from streamlabel.results import Dataset
+from streamlabel.types import Dataset
 
 SMALL = BoundsTask(RISK, "a", 0, sizes=(60, 10**9), n_batches=2)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.budget import BudgetRecord
 from streamlabel.experiments.budget_experiment import EXPERIMENT
 from streamlabel.experiments.budget_methods import DEFAULT, OWN_RIDGE

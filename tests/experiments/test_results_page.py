@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.errors import DataError, NotFoundError
 from streamlabel.experiments.experiment import Page, Setting
 from streamlabel.experiments.registry import EXPERIMENTS, Registered
 from streamlabel.experiments.results_page import ORDER, write_results_page

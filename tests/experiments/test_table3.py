@@ -11,7 +11,7 @@ from scipy import sparse
 
 from streamlabel import StreamingLabelClassifier
 from streamlabel.cli import main
-from streamlabel.exceptions import NotFoundError
+from streamlabel.errors import NotFoundError
 from streamlabel.experiments.runner import record_file, write_results
 from streamlabel.experiments.table3 import (
     EXPERIMENT,
@@ -23,8 +23,8 @@ from streamlabel.experiments.table3 import (
     shown_names,
 )
 from streamlabel.experiments.table3_records import ALL, CENTRED, HALF_LABELS, HALF_ROWS, KEY, OF_PAPER, PAPER, SIGNED
-from streamlabel.models.calibration import LAM
-from streamlabel.results import Dataset
+from streamlabel.streaming.trials import LAM
+from streamlabel.types import Dataset
 
 TASK = NeighbourTask("toy", ("made", "lonely"), (0, 1, 2, 3))
 

@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from streamlabel import StreamingLabelClassifier
 from streamlabel.cli import main
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments import timeline, timeline_births
 from streamlabel.experiments.arrivals import corpus_sets
 from streamlabel.experiments.runner import record_file, write_results

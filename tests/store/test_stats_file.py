@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from streamlabel.data import _limits
-from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.data import files as _limits
+from streamlabel.errors import DataError, NotFoundError
 from streamlabel.stats.sums import Stats
-from streamlabel.store import stats_file
-from streamlabel.store.stats_file import read_stats, write_stats
+from streamlabel.store import sums_file as stats_file
+from streamlabel.store.sums_file import read_stats, write_stats
 
 X = np.array([[1.0, 0.5, 0.0], [0.0, -2.0, 3.0], [4.0, 0.0, 0.25], [1.0, 1.0, 1.0]])
 Y = np.array([[1, 0, 1], [0, 0, 1], [1, 0, 1], [0, 0, 0]])

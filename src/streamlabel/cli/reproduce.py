@@ -12,9 +12,8 @@ from typing import Any
 import click
 from joblib import cpu_count
 
-from streamlabel.cli._group import ExitCode, LazyCommand, StreamlabelGroup
-from streamlabel.cli._output import json_option, note, plural, remark, write
-from streamlabel.cli._run_progress import run_progress
+from streamlabel.cli.group import ExitCode, LazyCommand, StreamlabelGroup
+from streamlabel.cli.output import json_option, note, plural, remark, run_progress, write
 from streamlabel.experiments.experiment import Experiment, Option, Setting
 from streamlabel.experiments.provenance import read_origin
 from streamlabel.experiments.records import Key, RecordFile
@@ -22,8 +21,6 @@ from streamlabel.experiments.registry import EXPERIMENTS, Registered
 from streamlabel.experiments.runner import planned, run_experiment, write_results, writing
 from streamlabel.experiments.sets import NEWS_CORPUS, quick_sets, resolve_sets
 from streamlabel.experiments.source_commit import source_commit
-
-__all__ = ["reproduce"]
 
 _GIVEN = "streamlabel.given"
 

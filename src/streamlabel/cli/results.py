@@ -6,10 +6,8 @@ from pathlib import Path
 
 import click
 
-from streamlabel.cli._output import json_option, write
+from streamlabel.cli.output import json_option, write
 from streamlabel.experiments.results_page import ResultsPage, write_results_page
-
-__all__ = ["report"]
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from streamlabel.data.corpus import make_news_corpus
-from streamlabel.data.label_stream import LabelStream, annotated_rows, dated_stream, random_stream
+from streamlabel.data.news import make_news_corpus
+from streamlabel.data.streams import LabelStream, annotated_rows, dated_stream, random_stream
 from streamlabel.data.text import TextVectorizer
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.rows import learnable, unit_rows
-from streamlabel.metrics.summary import evaluate
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import Dataset, IntArray
+from streamlabel.metrics.evaluate import evaluate
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.types import Dataset, IntArray
 
 __all__ = ["ArrivalSettings", "BatchRecord", "DemoResult", "Measures", "Neighbours", "corpus_sets", "run_arrivals"]
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from streamlabel.data.label_stream import random_stream
+from streamlabel.data.streams import random_stream
 from streamlabel.experiments import bounds_pictures, bounds_tables
 from streamlabel.experiments.bounds_distance import distances_of_stream, random_record
 from streamlabel.experiments.bounds_records import DISTANCE, KEY, RISK, BoundsRecord
@@ -15,7 +15,7 @@ from streamlabel.experiments.experiment import Experiment, Setting
 from streamlabel.experiments.random_problems import RANDOM, random_beta, random_rows
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.sets import load_set, training_rows
-from streamlabel.results import Dataset
+from streamlabel.types import Dataset
 
 __all__ = ["EXPERIMENT", "BoundsTask", "keys", "run", "run_on", "tasks"]
 

@@ -9,15 +9,14 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import linalg
 
-from streamlabel.data.label_stream import LabelStream
-from streamlabel.exceptions import ConvergenceWarning
+from streamlabel.data.streams import LabelStream
+from streamlabel.errors import ConvergenceWarning
 from streamlabel.experiments.bounds_records import DISTANCE, BoundsRecord, named
 from streamlabel.experiments.random_problems import RANDOM, random_beta, random_problem, random_rows
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.rows import learnable, unit_rows
-from streamlabel.models.calibration import LAM
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import Dataset, FloatArray
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.trials import LAM
 from streamlabel.theory.streaming_distance import (
     RowSpectrum,
     distance_bound,
@@ -25,6 +24,7 @@ from streamlabel.theory.streaming_distance import (
     solve_together,
     streaming_gradient,
 )
+from streamlabel.types import Dataset, FloatArray
 
 __all__ = ["distances_of_stream", "random_record"]
 

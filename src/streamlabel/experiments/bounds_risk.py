@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
-from streamlabel.data.label_stream import LabelStream
-from streamlabel.exceptions import DataError
+from streamlabel.data.streams import LabelStream
+from streamlabel.errors import DataError
 from streamlabel.experiments.bounds_records import BoundsRecord, named
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.rows import learnable, unit_rows
-from streamlabel.models.calibration import LAM
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import CSR, Dataset, FloatArray
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.trials import LAM
 from streamlabel.theory.excess_risk import clipped_loss, printed_terms, risk_bound
+from streamlabel.types import CSR, Dataset, FloatArray
 
 __all__ = ["risk_records"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamlabel.data.label_stream import random_stream
-from streamlabel.exceptions import DataError
+from streamlabel.data.streams import random_stream
+from streamlabel.errors import DataError
 from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE, PAPER, USUAL
 from streamlabel.experiments.budget_past import Answer, Past
 from streamlabel.experiments.experiment import Setting
@@ -17,8 +17,8 @@ from streamlabel.experiments.records import Key
 from streamlabel.experiments.rows import learnable, unit_rows
 from streamlabel.experiments.sets import load_set, training_rows
 from streamlabel.experiments.tuning import as_text
-from streamlabel.metrics.summary import evaluate
-from streamlabel.results import CSR, Dataset, FloatArray, IntArray
+from streamlabel.metrics.evaluate import evaluate
+from streamlabel.types import CSR, Dataset, FloatArray, IntArray
 
 __all__ = [
     "BUDGETS",
@@ -45,7 +45,7 @@ class BudgetRecord:
 
     n_rows, n_train : annotated rows, and how many there were to annotate
     n_learned : the new labels that had a yes and a no there
-    share, anchored : how the past was used (`models.calibration.Recipe`); anchored where any label was
+    share, anchored : how the past was used (`streaming.trials.Recipe`); anchored where any label was
     cpu_seconds : of learning and scoring; the first method that needs them also pays for the trials at this budget
     parameters : the hyper-parameters that were chosen, as JSON; empty where there were none to choose
     """

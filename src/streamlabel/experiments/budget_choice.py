@@ -11,7 +11,7 @@ import numpy as np
 from streamlabel.experiments.budget_past import Past
 from streamlabel.experiments.rows import learnable
 from streamlabel.metrics.auc import label_average_precision
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.types import CSR, FloatArray, IntArray
 
 __all__ = ["Trial", "choose"]
 

@@ -10,13 +10,13 @@ from itertools import product
 import numpy as np
 from scipy import sparse
 
+from streamlabel.baselines.base import FixedLabelClassifier
+from streamlabel.baselines.leml import Basis, MaskedRows
+from streamlabel.baselines.sleec import SLEEC
 from streamlabel.experiments.budget_choice import Trial, choose
 from streamlabel.experiments.budget_past import Answer, Parameters, Past, share
-from streamlabel.models.fixed_labels import FixedLabelClassifier
-from streamlabel.models.masked_rows import Basis, MaskedRows
-from streamlabel.models.nonlinear import row_unit
-from streamlabel.models.sleec import SLEEC
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.streaming.other_losses import row_unit
+from streamlabel.types import CSR, FloatArray, IntArray
 
 __all__ = ["LEML_TOGETHER", "SLEEC_TOGETHER", "Masked", "Together"]
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import RidgeCV
 
-from streamlabel._names import did_you_mean
+from streamlabel.errors import did_you_mean
 from streamlabel.experiments.budget_choice import Trial, choose
 from streamlabel.experiments.budget_joint import LEML_TOGETHER, SLEEC_TOGETHER
 from streamlabel.experiments.budget_past import Answer, Method, Parameters, Past, log_odds, margin, share
 from streamlabel.experiments.peers import OneVsRest
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.types import CSR, FloatArray, IntArray
 
 __all__ = ["DEFAULT", "METHODS", "OWN_RIDGE", "PAPER", "USUAL", "VARIANTS", "parse_methods"]
 

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from streamlabel.models.masked_rows import Basis
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.baselines.leml import Basis
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.types import CSR, FloatArray, IntArray
 
 __all__ = ["Answer", "Method", "Parameters", "Past", "log_odds", "margin", "share"]
 
@@ -44,7 +44,7 @@ class Past:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Scores (n_test, k) of labels that were learned, and how the past was used (`models.calibration.Recipe`).
+    """Scores (n_test, k) of labels that were learned, and how the past was used (`streaming.trials.Recipe`).
 
     parameters : the hyper-parameters that were chosen from the method's grid
     """

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel.data.label_stream import random_stream
-from streamlabel.exceptions import DataError
+from streamlabel.data.streams import random_stream
+from streamlabel.errors import DataError
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.methods import METHODS, OWN, PEERS, SLL, Parameters, to_run
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.rows import learnable
 from streamlabel.experiments.sets import load_set
 from streamlabel.experiments.tuning import Rows, all_columns, as_text, choose, chosen_before, learn_batch, narrowed
-from streamlabel.metrics.summary import evaluate
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.metrics.evaluate import evaluate
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.types import CSR, FloatArray, IntArray
 
 __all__ = ["CURVES", "KEY", "SHARES", "Figure1Record", "Figure1Task", "keys", "parts", "run", "tasks"]
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL, sized, to_run
 from streamlabel.experiments.records import Key
 from streamlabel.experiments.rows import learnable
 from streamlabel.experiments.sets import asked_name, load_set
 from streamlabel.experiments.tuning import Rows, as_text, learn_batch, narrowed
-from streamlabel.results import CSR, IntArray
+from streamlabel.types import CSR, IntArray
 
 __all__ = [
     "KEY",

@@ -18,7 +18,7 @@ LOOKED_AT = {  # a set, and that whose test rows were looked at: itself, or one 
     "citeulike-t": "citeulike-t",
     "citeulike-t-min5": "citeulike-t",
 }
-LEAST_GAIN_RAISED_ON = "eurlex57k"  # after a loss on its later rows had been seen (`models.calibration`)
+LEAST_GAIN_RAISED_ON = "eurlex57k"  # after a loss on its later rows had been seen (`streaming.trials`)
 
 
 def disclosure(datasets: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from streamlabel.exceptions import MissingExtraError
+from streamlabel.errors import MissingExtraError
 from streamlabel.experiments.picture_styles import LineStyle, line_styles
 from streamlabel.experiments.records import saving
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from streamlabel._version import __version__
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.records import write_whole
 from streamlabel.experiments.source_commit import source_commit
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamlabel.results import FloatArray, IntArray
+from streamlabel.types import FloatArray, IntArray
 
 __all__ = ["KINDS", "RANDOM", "random_beta", "random_problem", "random_rows"]
 

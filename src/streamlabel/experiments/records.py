@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, get_type_hints
 
-from streamlabel.data._bytes import replacing
-from streamlabel.exceptions import DataError, StreamlabelError
+from streamlabel.data.files import replacing
+from streamlabel.errors import DataError, StreamlabelError
 
 __all__ = ["Key", "Record", "RecordFile", "keeping", "opening", "read_records", "saving", "timeless", "write_whole"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from streamlabel.exceptions import MissingExtraError, NotFoundError
+from streamlabel.errors import MissingExtraError, NotFoundError
 from streamlabel.experiments.comparisons import Comparison
 from streamlabel.experiments.experiment import Experiment, Page
 from streamlabel.experiments.glossary import glossary

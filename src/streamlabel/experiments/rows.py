@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from streamlabel.results import CSR, IntArray
+from streamlabel.types import CSR, IntArray
 
 __all__ = ["learnable", "unit_rows"]
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamlabel.exceptions import MissingExtraError
+from streamlabel.errors import MissingExtraError
 from streamlabel.experiments.experiment import QUICK_FORM, Experiment, Page, Setting
 from streamlabel.experiments.pictures import draw
 from streamlabel.experiments.provenance import read_origin, with_command, write_origin
 from streamlabel.experiments.records import Key, RecordFile, keeping, opening, write_whole
 from streamlabel.experiments.workers import results_of
-from streamlabel.store.lock import FileLock
+from streamlabel.store.guard import FileLock
 
 __all__ = ["Outcome", "Planned", "page_text", "planned", "record_file", "run_experiment", "write_results", "writing"]
 

@@ -13,9 +13,9 @@ import numpy as np
 from streamlabel.data.catalogue import find_entry, load_catalogue_set, locate, require
 from streamlabel.data.catalogue_entries import ENTRIES
 from streamlabel.data.twins import make_twin
-from streamlabel.exceptions import NotFoundError
+from streamlabel.errors import NotFoundError
 from streamlabel.experiments.arrivals import corpus_sets
-from streamlabel.results import Dataset
+from streamlabel.types import Dataset
 
 __all__ = [
     "NEWS_CORPUS",

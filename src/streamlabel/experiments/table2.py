@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from streamlabel.data.label_stream import random_stream
-from streamlabel.exceptions import DataError
+from streamlabel.data.streams import random_stream
+from streamlabel.errors import DataError
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.methods import METHODS, OWN, PEERS, Method, Parameters, sized, to_run
 from streamlabel.experiments.paper_figures import PAPER, PAPER_PAST
@@ -17,8 +17,8 @@ from streamlabel.experiments.records import Key
 from streamlabel.experiments.rows import learnable
 from streamlabel.experiments.sets import asked_name, load_set
 from streamlabel.experiments.tuning import Started, as_text, choose, chosen_before, narrowed
-from streamlabel.metrics.summary import evaluate
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.metrics.evaluate import evaluate
+from streamlabel.types import CSR, FloatArray, IntArray
 
 __all__ = ["KEY", "Table2Record", "Table2Task", "batches_of", "keys", "parts", "run", "tasks"]
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from streamlabel.exceptions import NotFoundError
+from streamlabel.errors import NotFoundError
 from streamlabel.experiments import table3_page
 from streamlabel.experiments.experiment import Experiment, Option, Setting
 from streamlabel.experiments.records import Key
@@ -25,10 +25,10 @@ from streamlabel.experiments.table3_records import (
     SIGNED,
     NeighbourRecord,
 )
-from streamlabel.models.calibration import LAM
-from streamlabel.results import CSR, Dataset, FloatArray, IntArray
-from streamlabel.stats.labels import centred_cross, signed_label_gram
+from streamlabel.stats.label_gram import centred_cross, signed_label_gram
+from streamlabel.streaming.trials import LAM
 from streamlabel.structure.represent import lasso_path
+from streamlabel.types import CSR, Dataset, FloatArray, IntArray
 
 __all__ = ["EXPERIMENT", "NeighbourTask", "find_label", "keys", "run", "run_on", "shown_names", "tasks"]
 

@@ -22,7 +22,7 @@ from streamlabel.experiments.table3_records import (
     NeighbourRecord,
 )
 from streamlabel.experiments.tables import markdown_table
-from streamlabel.models.calibration import LAM
+from streamlabel.streaming.trials import LAM
 
 __all__ = ["page", "pictures"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments import timeline_page
 from streamlabel.experiments.experiment import Experiment, Option, Setting
 from streamlabel.experiments.records import Key
@@ -29,8 +29,8 @@ from streamlabel.experiments.timeline_records import (
     named,
 )
 from streamlabel.metrics.auc import label_auc, label_average_precision
-from streamlabel.models.streaming import LabelReport, StreamingLabelClassifier
-from streamlabel.results import CSR, FloatArray
+from streamlabel.streaming.classifier import LabelReport, StreamingLabelClassifier
+from streamlabel.types import CSR, FloatArray
 
 __all__ = ["EXPERIMENT", "TimelineTask", "keys", "run", "run_on", "tasks"]
 

@@ -9,7 +9,7 @@ from streamlabel.experiments.looked_at import LEAST_GAIN_RAISED_ON
 from streamlabel.experiments.sets import used_name
 from streamlabel.experiments.timeline_records import ALWAYS_USED, COMPARED, EVER, METHODS, OWN_RIDGE, BirthRecord
 from streamlabel.experiments.timeline_values import MEASURES, signed, values
-from streamlabel.models.calibration import LAM, LEAST_GAIN, RECIPES
+from streamlabel.streaming.trials import LAM, LEAST_GAIN, RECIPES
 
 __all__ = ["NOTE", "PAIR", "SETTING", "change", "complete_ages", "pair_ages", "refusal", "seen_before", "was_run"]
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.data.catalogue import find_entry, load_catalogue_set
-from streamlabel.data.label_stream import first_occurrence
-from streamlabel.exceptions import DataError
+from streamlabel.data.streams import first_occurrence
+from streamlabel.errors import DataError
 from streamlabel.experiments.arrivals import corpus_sets
 from streamlabel.experiments.sets import NEWS_CORPUS, TWIN, used_name
 from streamlabel.experiments.timeline_records import EVER, age_edges
-from streamlabel.results import CSC, CSR, Dataset, IntArray
+from streamlabel.types import CSC, CSR, Dataset, IntArray
 
 __all__ = ["Birth", "DatedRows", "births", "by_date", "load_by_date"]
 

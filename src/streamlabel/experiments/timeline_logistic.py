@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from streamlabel.experiments.timeline_births import LEAST_YES, DatedRows
 from streamlabel.metrics.auc import label_average_precision
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.types import CSR, FloatArray, IntArray
 
 __all__ = ["LogisticAlone"]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.learners import Learner
 from streamlabel.experiments.methods import Method, Parameters
 from streamlabel.experiments.rows import learnable, unit_rows
-from streamlabel.metrics.summary import evaluate
-from streamlabel.results import CSR, Dataset, FloatArray, IntArray
+from streamlabel.metrics.evaluate import evaluate
+from streamlabel.types import CSR, Dataset, FloatArray, IntArray
 
 __all__ = [
     "HELD_OUT",
