@@ -1,4 +1,4 @@
-"""Names that nothing answers to: which was meant.
+"""The package's exceptions, each with what was wrong, where, and what to do; and close matches for an unknown name.
 
 The error tree.
 

@@ -1,4 +1,4 @@
-"""Threads or processes of this machine, through joblib (which scikit-learn brings along).
+"""Map and map-reduce in this process, or in threads or processes through joblib.
 
 What an executor is: two functions, and what a caller may rely on.
 

@@ -1,4 +1,4 @@
-"""Embeddings whose inner products are those of the labels, for neighbours only: singular value projection.
+"""SLEEC inside a cluster: neighbours by labels, embeddings that keep their inner products, and the map from features.
 
 Minimise ``f(M) = 1/2 ||P_Omega(G - M)||_F^2`` over ``M = Z Z'`` of rank at most L. One step is::
 

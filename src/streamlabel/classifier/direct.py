@@ -1,4 +1,4 @@
-"""Few annotated rows: the dual of the anchored ridge, as small as the rows are few.
+"""Direct solves of the squared loss: Cholesky of the features, or the dual where annotated rows are few.
 
 With ``t = y - X p`` centred on the annotated rows and ``K = Xc Xc'`` (q, q)::
 

@@ -1,4 +1,4 @@
-"""``streamlabel history``, ``diff``, ``rollback``, ``rename``, ``retire``: what happened to a model, and undoing it."""
+"""``streamlabel history``, ``diff``, ``rollback``, ``rename``, ``retire``, ``doctor``, ``vacuum``: what happened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``streamlabel init``: files to begin with."""
+"""``streamlabel init`` and ``completion``: files to begin with, and a shell that completes."""
 
 from __future__ import annotations
 

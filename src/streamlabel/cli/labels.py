@@ -1,4 +1,4 @@
-"""``streamlabel labels`` and ``relations``: what a model knows, and what resembles what."""
+"""``streamlabel labels``, ``relations``, ``merge``, ``threshold``: what a model knows, and adjusting it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands on a stored model share: its argument, opening it, finding a label by name."""
+"""Options and arguments that commands share: input files and their columns, the stored model, finding a label."""
 
 from __future__ import annotations
 

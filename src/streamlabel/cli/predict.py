@@ -1,4 +1,4 @@
-"""``streamlabel predict``: labels for many texts or rows, in blocks."""
+"""``streamlabel predict`` and ``evaluate``: labels for many texts or rows, and how good they are."""
 
 from __future__ import annotations
 

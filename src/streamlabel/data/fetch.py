@@ -1,4 +1,4 @@
-"""Getting a named set: download it or take given files, unpack, compare with what was published, move into place.
+"""Get a named data set: download or take given files, unpack, compare with what was published, move into place.
 
 In the folder ``root`` each set has the folder ``NAME``; while it is being fetched, ``.NAME.download`` holds what has
 arrived (a later run goes on from there) and ``.NAME.new.*`` what is being checked.

@@ -1,4 +1,4 @@
-"""Numbers in: the checks that the generators and the label streams share.
+"""Bytes in and out of files: opening, limits, writing aside and replacing; and checks of numbers that callers give.
 
 Files in and out: blocks of whole lines, gzip and bzip2 by the file's ending, writing aside.
 

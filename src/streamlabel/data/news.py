@@ -1,4 +1,4 @@
-"""Files to try a tagger on: tagged texts without one of their tags, and answers for that tag.
+"""An embedded corpus of short news texts with related tags, and example files made of it.
 
 An embedded corpus of short news-like texts over named tags, for demonstrations that need no download.
 

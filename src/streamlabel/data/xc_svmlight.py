@@ -1,4 +1,4 @@
-"""Multi-label svmlight: one line a row, ``l1,l2 f:v f:v``, without a header.
+"""Sparse rows as text: the XC repository's format with a header, and multi-label svmlight without one.
 
 The counts that the form does not carry are taken from the arguments, else from the comment that `write_svmlight` puts
 first, else from the largest ids that occur. Feature ids start at 1 unless ``first_feature=0`` is given; labels start

@@ -1,4 +1,4 @@
-"""New labels into a stored model: rows, numbers, codes and answers, in one revision."""
+"""A model into a new directory, and new labels behind those that are there, each in one revision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes that add no classifier: rename, retire, threshold, roll back. Each is one revision; nothing is overwritten.
+"""Changes of a stored model in one revision: rename, retire, threshold, roll back, learn again, forget old revisions.
 
 A label has versions (name, threshold, classifier), each from one revision to another. A change ends versions and
 begins others, so every revision can be read, and every change undone, until a vacuum.

@@ -1,4 +1,4 @@
-"""One writer at a time: a lock that the system takes back when its holder dies, with a note of who holds it."""
+"""Who may touch a directory: one writer at a time, regular files only, sizes checked before they are believed."""
 
 from __future__ import annotations
 

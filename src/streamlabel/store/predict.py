@@ -1,4 +1,4 @@
-"""Labels for many rows, some rows at a time, within a given memory.
+"""Labels for many rows within a given memory; the best ones found in float32 and scored in float64.
 
 The best labels of sparse rows in a stored model: found in float32, scored in float64.
 

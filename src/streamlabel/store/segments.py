@@ -1,4 +1,4 @@
-"""Rows of classifiers in memory-mapped files: dense rows of float32, or sparse rows where a classifier is mostly zero.
+"""Numbered memory-mapped files, and rows of classifiers in them: dense float32, or sparse where mostly zero.
 
 A dense row is ``n_features`` float32. A sparse row is ``nnz`` int32 feature numbers, ascending, then as many float32.
 All is little-endian. The checksum of a row covers its bytes and the intercept.

@@ -1,4 +1,4 @@
-"""From the export of an annotation tool to a stored tagger: what is fitted, what is learned, what is left."""
+"""A tagger on a store: saved, opened, learning on disk; also made from the export of an annotation tool."""
 
 from __future__ import annotations
 

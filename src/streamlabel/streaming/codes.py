@@ -1,4 +1,4 @@
-"""A batch whose new labels also help each other: the paper's mini-batch, with the squared loss.
+"""From answers to codes and classifiers: one arrival on one set of rows, or a batch whose labels help each other.
 
 Every new label is written by the past labels and by the other new ones: ``S = [S1; S2]``, a lasso on the Gram of all
 of them with its own entry excluded. Then all classifiers are learned at once, pulled toward ``W S1 + W_new S2``.

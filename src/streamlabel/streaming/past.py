@@ -1,4 +1,4 @@
-"""Which loss suits the data, and how far the past can be trusted under another loss than the squared one.
+"""How `fit` learns the past labels: by ridge, by turns with their structure, or by another loss.
 
 The paper's start: classifiers and structure of the past labels, learned together by turns.
 

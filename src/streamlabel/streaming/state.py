@@ -1,4 +1,4 @@
-"""A model without one of its labels, so that this one can be learned again.
+"""What a model is, as plain data: exported for the store, imported again, or without one of its labels.
 
 A fitted model as plain data, and back: what a store writes down, without knowing how the estimator works.
 

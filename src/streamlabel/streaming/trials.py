@@ -1,4 +1,4 @@
-"""How a label was learned, for people who want to know.
+"""How far to trust the past: known labels are hidden, learned again from few rows, and judged where the truth is known.
 
 How much to trust the past: learned from the past itself, by letting known labels arrive as if they were new.
 

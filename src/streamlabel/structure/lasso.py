@@ -1,4 +1,4 @@
-"""Lasso on a Gram matrix by cyclic coordinate descent on a growing working set.
+"""Lasso on a Gram matrix: an active set with direct solves, and coordinate descent where these have no digits left.
 
 One coordinate at a time has a closed form, ``s_j <- soft(L_jj s_j - g_j, lam) / L_jj``. Sweeps run over the block of
 the working set only; its gradient is kept up to date, a sweep costs the block and not the Gram. Every few sweeps the

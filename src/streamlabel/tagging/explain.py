@@ -1,4 +1,4 @@
-"""Why a text got its score for a label: the words that spoke for and against it, and the labels it leans on.
+"""Why a text got its score for a label, and the best labels of a text.
 
 The best labels of many rows in little memory: scores are made block by block and never kept.
 

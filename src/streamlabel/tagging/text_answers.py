@@ -1,4 +1,4 @@
-"""Answers that a person gave for a new label, by text or by number, as rows: those of `fit`, and new ones.
+"""Answers for a new label, by text or by number, as rows; and the texts that stand for no where few no are given.
 
 A new label with few no: texts that nobody was asked about stand for it, and its threshold is kept in bounds.
 

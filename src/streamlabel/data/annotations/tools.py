@@ -1,5 +1,4 @@
-"""Label Studio: JSON (tasks with ``annotations``), JSON-MIN and CSV (one row an annotation), ``<Choices>`` and
-``<Taxonomy>``.
+"""Records of annotation tools (doccano, Prodigy, Argilla, Annif, Label Studio) to texts and their answers.
 
 A submitted annotation answers every label of the control, also where nothing was chosen; a cancelled one (skipped)
 says nothing, nor do drafts and predictions. An annotation that is marked as ground truth counts alone. A taxonomy item
