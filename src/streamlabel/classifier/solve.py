@@ -71,6 +71,11 @@ _GUESSED_ITERATIONS = 100
 _PREFERENCE = 2.0
 
 
+def too_large(X: CSR | FloatArray) -> bool:
+    """Whether rows and features are both too many for a factor, so that the squared loss is solved by iterations."""
+    return min(X.shape) > FACTOR_LIMIT
+
+
 def choose_squared_solver(design: Design, n_labels: int, *, coupled: bool, has_factor: bool) -> tuple[str, str]:
     """The solver for the squared loss and the reason."""
     n, d = design.n_rows, design.n_features

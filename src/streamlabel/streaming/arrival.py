@@ -10,6 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.classifier.ridge import PreparedRidge, make_ridge
+from streamlabel.classifier.solve import FACTOR_LIMIT, too_large
+from streamlabel.errors import DataError
 from streamlabel.executors import JoblibExecutor
 from streamlabel.stats.spectral import make_factor
 from streamlabel.streaming.blocks import ClassifierBlocks
@@ -175,12 +177,13 @@ class Learning:
         answers = coded(labels, centre)
         X = matrix if rows is None else matrix[rows]
         everything = same and rows is None
-        recipe = self._recipe(X.shape[0], everything, coupled)
+        iterative = loss != "squared" or too_large(X)
+        recipe = self._recipe(X.shape[0], everything, coupled, iterative)
         past = None if recipe.lam is None else self._past(X, rows, same, labels)
         if past is not None and self.n_jobs is not None:
             past = replace(past, executor=JoblibExecutor(self.n_jobs, "threads"))
         coupled = coupled and past is not None
-        if loss != "squared":
+        if iterative:
             beta = self._arrival_beta(X, answers, recipe)
             arrival = learn_with_loss(
                 X, answers, past, recipe.lam, beta, loss,
@@ -218,11 +221,18 @@ class Learning:
         basis = self.basis() if recipe.share else None
         return make_ridge(X, beta, basis=basis, share=recipe.share, centre=self.fit_intercept), None
 
-    def _recipe(self, n_rows: int, everything: bool, coupled: bool) -> Recipe:
-        """How to learn on so many rows. On all rows of `fit` the factor is kept, and each label chooses for itself."""
-        squared = self.loss == "squared"
-        metric = self.metric if squared and not coupled else None
-        kept = everything and squared and metric in ("auto", None)
+    def _recipe(self, n_rows: int, everything: bool, coupled: bool, iterative: bool) -> Recipe:
+        """How to learn on so many rows. On all rows of `fit` the factor is kept, and each label chooses for itself.
+
+        Where there is no factor, there is no metric.
+        """
+        if iterative and self.loss == "squared" and self.metric not in ("auto", None):
+            raise DataError(
+                f"metric is {self.metric!r}; it needs a factor, and rows and features are both more than "
+                f'{FACTOR_LIMIT}: leave it at "auto" or None, or annotate fewer rows'
+            )
+        metric = None if iterative or coupled else self.metric
+        kept = everything and not iterative and metric in ("auto", None)
         trials: list[Trial] = []
         if self.fit_intercept and not kept and "auto" in (self.lam, metric, self.beta):
             trials = self.trials(n_rows)

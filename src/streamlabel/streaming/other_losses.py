@@ -28,7 +28,7 @@ MOST_ROWS, MOST_LABELS = 4_000, 128  # of the sample by which the strength is ch
 _FOLDS = 5
 # On the relative gradient. Past labels: P@k no longer changes. New labels: as good as exact, so that it does not matter
 # which labels come together.
-_PAST_TOLERANCE, _NEW_TOLERANCE = 1e-3, 1e-9
+PAST_TOLERANCE, _NEW_TOLERANCE = 1e-3, 1e-9
 
 
 def row_unit(X: CSR | FloatArray, fit_intercept: bool) -> float:
@@ -44,7 +44,7 @@ def solve_loss(
     fit_intercept: bool,
     anchor: FloatArray | None = None,
     coupling: FloatArray | None = None,
-    tolerance: float = _PAST_TOLERANCE,
+    tolerance: float = PAST_TOLERANCE,
 ) -> tuple[FloatArray, FloatArray, SolveReport]:
     """Classifiers (d, k) and intercepts (k,) toward an anchor (d, k), by the door of step 2."""
     return solve(
@@ -99,7 +99,7 @@ def refit_scores(
     rows: IntArray | None,
     seed: int,
     coupling: FloatArray | None = None,
-    tolerance: float = _PAST_TOLERANCE,
+    tolerance: float = PAST_TOLERANCE,
 ) -> FloatArray:
     """Scores (e, k) of these rows (None: all) under classifiers learned without them; the anchor is kept.
 

@@ -21,8 +21,8 @@ from scipy import sparse
 
 from streamlabel.classifier.penalty import Penalty, make_penalty
 from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, choose_beta, make_ridge
-from streamlabel.classifier.solve import solve_coupled
-from streamlabel.errors import ConvergenceWarning
+from streamlabel.classifier.solve import FACTOR_LIMIT, solve_coupled, too_large
+from streamlabel.errors import ConvergenceWarning, DataError
 from streamlabel.stats.label_gram import centred_cross, signed_label_gram
 from streamlabel.stats.spectral import RidgeFactor, make_factor
 from streamlabel.stats.ties import points
@@ -31,6 +31,7 @@ from streamlabel.streaming.inputs import coded
 from streamlabel.streaming.kept_rows import FitMemory
 from streamlabel.streaming.other_losses import (
     MOST_LABELS,
+    PAST_TOLERANCE,
     STRENGTHS,
     choose_strength,
     most_frequent,
@@ -44,6 +45,8 @@ from streamlabel.structure.represent import represent
 from streamlabel.types import CSC, CSR, FloatArray, IntArray, SolveReport
 
 MOST_TUNED = 512  # labels by which the ridge strength of all is chosen
+RIDGE_TOLERANCE = 1e-6  # of ridge by iterations, on the relative residual
+MOST_SAMPLED = 2_000  # rows of the sample by which it is chosen where there is no factor of all
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +71,12 @@ class PastFit:
 
 
 def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
-    """One ridge a label, one strength for all: given, or that of the least generalised error."""
+    """One ridge a label, one strength for all: given, or that of the least generalised error.
+
+    Where rows and features are both too many for a factor, by conjugate gradients (`fit_iteratively`).
+    """
+    if too_large(X):
+        return fit_iteratively(X, labels, beta, fit_intercept, seed)
     beta, ridge, _ = _ridge(X, labels, beta, fit_intercept, seed)
     n_rows, n_labels = labels.shape
     weights = ridge.solve(labels.astype(np.float64))
@@ -84,10 +92,25 @@ def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept
     return PastFit(weights, intercept, beta, "squared", ridge, rows, unseen, leverages, _no_codes(n_labels))
 
 
+def fit_iteratively(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
+    """Ridge without a factor: the strength is chosen on a sample of the rows; unseen scores take a second solve."""
+    if beta == "auto":
+        sample = np.sort(np.random.default_rng(seed).permutation(labels.shape[0])[:MOST_SAMPLED])
+        chosen = most_frequent(labels[sample], MOST_TUNED)
+        strength, _, _ = _ridge(X[sample], labels[sample][:, chosen], "auto", fit_intercept, seed)
+        beta = strength / row_unit(X[sample], fit_intercept) * row_unit(X, fit_intercept)
+    return fit_with_loss(X, labels, "squared", beta, fit_intercept, seed)
+
+
 def fit_alternating(
     X: CSR | FloatArray, labels: CSR, lam: float, beta: float | str, fit_intercept: bool, seed: int
 ) -> PastFit:
     """The paper's start (`streaming.past`) with ``l1 = lam n``, ``l2 = beta`` and ``l3 = 1``."""
+    if too_large(X):
+        raise DataError(
+            f'start="alternating" needs a factor of the rows, and {X.shape[0]} rows and {X.shape[1]} features are both '
+            f'more than {FACTOR_LIMIT}; use start="independent", or fewer features'
+        )
     beta, ridge, factor = _ridge(X, labels, beta, fit_intercept, seed)
     factor = make_factor(X, centre=fit_intercept) if factor is None else factor
     n_rows = int(labels.shape[0])
@@ -105,13 +128,15 @@ def fit_alternating(
 def fit_with_loss(
     X: CSR | FloatArray, labels: CSR, loss: str, beta: float | str, fit_intercept: bool, seed: int
 ) -> PastFit:
-    """One classifier a label with the logistic or the squared hinge loss; for the unseen scores it is learned twice."""
+    """One classifier a label with any loss, by iterations; for the unseen scores it is learned twice."""
     if beta == "auto":
         beta = choose_strength(X, labels, loss, fit_intercept, seed)
     beta = float(beta)
-    weights, intercept, _ = solve_loss(X, labels, beta, loss, fit_intercept)
+    targets = coded(labels, False) if loss == "squared" and not fit_intercept else labels
+    tolerance = RIDGE_TOLERANCE if loss == "squared" else PAST_TOLERANCE
+    weights, intercept, _ = solve_loss(X, targets, beta, loss, fit_intercept, tolerance=tolerance)
     rows = FitMemory.sample(int(labels.shape[0]), seed, int(labels.shape[1]))
-    unseen = refit_scores(X, labels, None, beta, loss, fit_intercept, rows, seed)
+    unseen = refit_scores(X, targets, None, beta, loss, fit_intercept, rows, seed, tolerance=tolerance)
     no_leverages = np.zeros(len(rows))
     codes = _no_codes(int(labels.shape[1]))
     return PastFit(weights, intercept, beta, loss, None, rows, unseen, no_leverages, codes)
