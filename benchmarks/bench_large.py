@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
     new = twin.Y[:, N_PAST:]
     model = StreamingLabelClassifier()
     rows = np.arange(0, N_ROWS, 60)
-    few = [j for j in range(N_NEW) if 0 < new[rows][:, [j]].sum()][:20]
+    few = [j for j in range(N_NEW) if new[rows][:, [j]].sum() > 0][:20]
     steps = (
         ("fit, all rows", lambda: model.fit(twin.X, twin.Y[:, :N_PAST])),
         (f"{N_NEW} labels, all rows", lambda: model.add_labels(twin.X, new, [f"new {j}" for j in range(N_NEW)])),

@@ -135,3 +135,20 @@ def test_what_cannot_be_started_so_is_refused(case):
         StreamingLabelClassifier(start="both").fit(X, Y)
     with pytest.raises(DataError, match='set loss="squared"'):
         StreamingLabelClassifier(start="alternating", loss="logistic").fit(X, Y)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0, 5.0])
+def test_the_weight_of_the_answers_is_the_papers_l3(rng, weight):
+    X, Y = rng.standard_normal((60, 8)), (rng.random((60, 6)) < 0.4).astype(int)
+    Y[:, 5] = Y[:, 0] | Y[:, 1]
+    clf = StreamingLabelClassifier(start="alternating", start_weight=weight, lam=0.003, beta=2.0).fit(X, Y)
+    factor, Yc = make_factor(X), Y - Y.mean(axis=0)
+    expected = alternate(factor, factor.project(Yc), Yc.T @ Yc, 0.003 * 60, 2.0, weight)
+    np.testing.assert_allclose(clf.coef_.T, expected.weights, atol=1e-10)
+    np.testing.assert_allclose(clf.structure_.toarray(), expected.codes.toarray(), atol=1e-10)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.inf, np.nan, "much", None])
+def test_a_weight_that_is_none(rng, weight):
+    with pytest.raises(DataError, match=r"start_weight is .*; it must be a number from 0 on"):
+        StreamingLabelClassifier(start_weight=weight).fit(rng.standard_normal((9, 3)), np.eye(9, 3, dtype=int))

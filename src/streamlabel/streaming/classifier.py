@@ -65,7 +65,10 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         batch again on parts of its rows for honest thresholds and probabilities (`streaming.other_losses`).
     start : "independent" or "alternating"
         How `fit` learns the past labels: each alone, or as the paper starts, by turns with their structure
-        (`streaming.past`, with l1 = lam n, l2 = beta, l3 = 1). Then `structure_` has their codes too.
+        (`streaming.past`, with l1 = lam n, l2 = beta, l3 = start_weight). Then `structure_` has their codes too.
+    start_weight : float
+        How much the alternating start makes a label's answers, besides its classifier, resemble the combination of the
+        others: the paper's l3. 0 is by the classifiers alone.
     dictionary : "all", "fit" or int
         Which labels may enter a code: all that are known at that time, those of `fit`, or so many of them, chosen by
         clustering (`structure.dictionary`): the cost of a new label then does not depend on how many there are.
@@ -111,6 +114,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         beta: float | str = "auto",
         loss: str = "squared",
         start: str = "independent",
+        start_weight: float = 1.0,
         dictionary: int | str = "all",
         fit_intercept: bool = True,
         threshold: float | str = "f1",
@@ -122,6 +126,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self.beta = beta
         self.loss = loss
         self.start = start
+        self.start_weight = start_weight
         self.dictionary = dictionary
         self.fit_intercept = fit_intercept
         self.threshold = threshold
@@ -370,7 +375,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             return fit_with_loss(matrix, labels, loss, beta, self.fit_intercept, self.random_state)
         lam = fixed_lam(self.lam)
         if self.start == "alternating" and lam is not None:
-            return fit_alternating(matrix, labels, lam, beta, self.fit_intercept, self.random_state)
+            weight = float(self.start_weight)
+            return fit_alternating(matrix, labels, lam, beta, self.fit_intercept, self.random_state, weight)
         return fit_ridge(matrix, labels, beta, self.fit_intercept, self.random_state)
 
     def _usual_threshold(self) -> float:

@@ -115,6 +115,8 @@ def check_parameters(model: Any) -> None:
         raise DataError(f"n_jobs is {jobs!r}; it must be None, a number of threads, or -1 for one a core")
     if model.start not in ("independent", "alternating"):
         raise DataError(f'start is {model.start!r}; it must be "independent" or "alternating"')
+    if not (_real(model.start_weight) and 0.0 <= model.start_weight < np.inf):
+        raise DataError(f"start_weight is {model.start_weight!r}; it must be a number from 0 on")
     if model.loss != "auto":
         try:
             get_loss(model.loss)
@@ -129,7 +131,9 @@ def check_parameters(model: Any) -> None:
 
 def settings_of_fit(model: Any) -> dict[str, Any]:
     """The parameters that what `fit` learned depends on."""
-    return {name: getattr(model, name) for name in ("beta", "loss", "start", "dictionary", "fit_intercept")}
+    return {
+        name: getattr(model, name) for name in ("beta", "loss", "start", "start_weight", "dictionary", "fit_intercept")
+    }
 
 
 def check_settings(model: Any, then: dict[str, Any]) -> None:

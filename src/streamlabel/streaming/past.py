@@ -103,9 +103,15 @@ def fit_iteratively(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_int
 
 
 def fit_alternating(
-    X: CSR | FloatArray, labels: CSR, lam: float, beta: float | str, fit_intercept: bool, seed: int
+    X: CSR | FloatArray,
+    labels: CSR,
+    lam: float,
+    beta: float | str,
+    fit_intercept: bool,
+    seed: int,
+    weight: float = 1.0,
 ) -> PastFit:
-    """The paper's start (`streaming.past`) with ``l1 = lam n``, ``l2 = beta`` and ``l3 = 1``."""
+    """The paper's start by turns, with ``l1 = lam n``, ``l2 = beta`` and ``l3 = weight``."""
     if too_large(X):
         raise DataError(
             f'start="alternating" needs a factor of the rows, and {X.shape[0]} rows and {X.shape[1]} features are both '
@@ -116,7 +122,7 @@ def fit_alternating(
     n_rows = int(labels.shape[0])
     targets = coded(labels, fit_intercept)
     gram = centred_cross(labels, labels) if fit_intercept else signed_label_gram(labels)
-    found = alternate(factor, factor.project(targets), gram, lam * n_rows, beta)
+    found = alternate(factor, factor.project(targets), gram, lam * n_rows, beta, weight)
     rates = targets.mean(axis=0) if fit_intercept else np.zeros(labels.shape[1])
     intercept = rates - factor.mean @ found.weights
     rows = FitMemory.sample(n_rows, seed, int(labels.shape[1]))
