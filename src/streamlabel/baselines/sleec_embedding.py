@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse import get_index_dtype
 
 from streamlabel.errors import ConvergenceWarning, DataError
 from streamlabel.stats.spectral import dense
@@ -58,7 +57,9 @@ def neighbour_gram(labels: CSR, n_neighbours: int, *, cosine: bool = True) -> CS
         columns[block] = _largest(products, k)
         products[own - block.start, own] = lengths
         values[block] = np.take_along_axis(products, columns[block], axis=1)
-    dtype = get_index_dtype(maxval=2 * n_rows * k)  # half the memory to read in every product, where it suffices
+    dtype = (
+        np.int32 if 2 * n_rows * k < 2**31 else np.int64
+    )  # half the memory to read in every product, where it suffices
     ends = np.arange(0, n_rows * k + 1, k, dtype=dtype)
     # raised by 1, so that an observed 0 is larger than what is not stored
     one_way = sparse.csr_array((values.ravel() + 1.0, columns.ravel().astype(dtype), ends), shape=(n_rows, n_rows))
