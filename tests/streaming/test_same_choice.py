@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 SCRIPT = Path(__file__).with_name("choices.py")
@@ -20,7 +21,8 @@ KERNELS = ("Prescott", "Nehalem", "Haswell")
 
 def no_extensions() -> str:
     """The processor extensions that NumPy found here beyond its baseline, for NPY_DISABLE_CPU_FEATURES."""
-    core = np._core._multiarray_umath
+    inner = "numpy._core" if find_spec("numpy._core") else "numpy.core"
+    core = import_module(f"{inner}._multiarray_umath")
     return " ".join(name for name in core.__cpu_dispatch__ if core.__cpu_features__.get(name))
 
 
