@@ -53,7 +53,7 @@ def column(data, name: str) -> np.ndarray:
 
 def test_labels_are_learned_from_their_first_year_and_judged_later(data, records):
     assert records
-    assert (np.diff(data.dates) >= np.timedelta64(0)).all()
+    assert (np.diff(data.dates) >= np.timedelta64(0, "D")).all()
     edges = age_edges(1)
     for record in records:
         answers = column(data, record.label)

@@ -70,8 +70,8 @@ def test_a_search_over_beta_with_sparse_labels(case):
 def test_a_clone_has_the_parameters_and_nothing_else(case):
     X, Y = case
     parameters = {
-        "lam": 0.01, "metric": None, "beta": 2.0, "loss": "logistic", "start": "independent", "dictionary": 3,
-        "fit_intercept": False, "threshold": 0.4, "random_state": 5, "n_jobs": 2,
+        "lam": 0.01, "metric": None, "beta": 2.0, "loss": "logistic", "start": "independent", "start_weight": 2.0,
+        "dictionary": 3, "fit_intercept": False, "threshold": 0.4, "random_state": 5, "n_jobs": 2,
     }  # fmt: skip
     clf = StreamingLabelClassifier(**parameters).fit(X, Y)
     copy = clone(clf)

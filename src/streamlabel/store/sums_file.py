@@ -3,6 +3,7 @@
 ====================================  ====================================================================
 streamlabel_stats                     the number of this format
 n_rows                                how many rows were summed
+has_names                             (2,) 0/1: whether there are label names, feature names (not in the first files)
 feature_sums                          (d,) float64 = X'1
 feature_gram                          (d, d) float64 = X'X
 cross                                 (d, m) float64 = X'B
@@ -35,6 +36,8 @@ FORMAT = 1
 _MARK = "streamlabel_stats"
 _PAIRS = ("pair_rows", "pair_columns", "pair_counts")
 _SUMS = ("feature_sums", "feature_gram", "cross")
+_NAMES = ("label_names", "feature_names")
+_KNOWN = {_MARK, "n_rows", "has_names", *_SUMS, *_PAIRS, *_NAMES}
 _BLOCK = 256
 _UNDERFLOW = 1e-150  # numbers whose squares are lost
 
@@ -45,6 +48,7 @@ def write_stats(stats: Stats, target: str | os.PathLike[str] | BinaryIO) -> None
     arrays: dict[str, Any] = {
         _MARK: np.int64(FORMAT),
         "n_rows": np.int64(stats.n_rows),
+        "has_names": np.array([stats.label_names is not None, stats.feature_names is not None], dtype=np.int64),
         "feature_sums": stats.feature_sums,
         "feature_gram": stats.feature_gram,
         "cross": stats.cross,
@@ -86,6 +90,11 @@ def _stats(members: Mapping[str, NDArray[Any]]) -> Stats:
     missing = [name for name in ("n_rows", *_SUMS, *_PAIRS) if name not in members]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; the file is damaged, make it anew")
+    if strange := sorted(set(members) - _KNOWN):
+        raise DataError(f"{strange[0]!r} is no part of sums; the file is damaged, make it anew")
+    said = members.get("has_names")
+    if said is not None and said.tolist() != [int(name in members) for name in _NAMES]:
+        raise DataError("names are missing, or there are too many; the file is damaged, make it anew")
     n_rows = _whole(members, "n_rows")
     sums, gram, cross = (members[name] for name in _SUMS)
     if not 0 <= n_rows < 2**53:
