@@ -125,9 +125,9 @@ def _open_reader(folder: Path) -> sqlite3.Connection:
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return connection
-    except sqlite3.OperationalError as error:
+    except BaseException as error:
         connection.close()
-        if "locked" in str(error):
+        if not isinstance(error, sqlite3.OperationalError) or "locked" in str(error):
             raise
     # A writer was killed in the middle of a commit: its journal must be played back, which takes the right to write.
     with suppress(sqlite3.OperationalError):
