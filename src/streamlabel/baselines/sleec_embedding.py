@@ -57,9 +57,8 @@ def neighbour_gram(labels: CSR, n_neighbours: int, *, cosine: bool = True) -> CS
         columns[block] = _largest(products, k)
         products[own - block.start, own] = lengths
         values[block] = np.take_along_axis(products, columns[block], axis=1)
-    dtype = (
-        np.int32 if 2 * n_rows * k < 2**31 else np.int64
-    )  # half the memory to read in every product, where it suffices
+    # half the memory to read in every product, where it suffices
+    dtype: np.dtype[np.signedinteger] = np.dtype(np.int32 if 2 * n_rows * k < 2**31 else np.int64)
     ends = np.arange(0, n_rows * k + 1, k, dtype=dtype)
     # raised by 1, so that an observed 0 is larger than what is not stored
     one_way = sparse.csr_array((values.ravel() + 1.0, columns.ravel().astype(dtype), ends), shape=(n_rows, n_rows))
