@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from streamlabel.cli.reproduce import reproduce
-from streamlabel.experiments.registry import EXPERIMENTS
+from streamlabel.experiments.experiment import EXPERIMENTS
 
 MAKEFILE = (Path(__file__).parents[1] / "Makefile").read_text(encoding="utf-8")
 

@@ -13,8 +13,6 @@ from streamlabel.models.leml import LEML
 from streamlabel.models.streaming import StreamingLabelClassifier
 from streamlabel.results import CSR, FloatArray
 
-__all__ = ["Adding", "Apart", "Learner", "Refitting", "Retraining"]
-
 
 class Learner(Protocol):
     """A method at given hyper-parameters, from before a batch of labels arrives to its scores."""

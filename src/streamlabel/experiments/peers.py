@@ -32,8 +32,6 @@ from streamlabel.exceptions import DataError, MissingExtraError
 from streamlabel.models.nonlinear import row_unit
 from streamlabel.results import CSR, Dataset, FloatArray
 
-__all__ = ["RIVER_CELLS", "NapkinXC", "Omikuji", "OneVsRest", "Peer", "River", "missing"]
-
 RIVER_CELLS = 1_000_000  # answers (rows times labels) that river is shown: it takes one label of one row at a time
 
 

@@ -13,22 +13,9 @@ import numpy as np
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.learners import Learner
 from streamlabel.experiments.methods import Method, Parameters
-from streamlabel.experiments.rows import learnable, unit_rows
+from streamlabel.experiments.sets import learnable, unit_rows
 from streamlabel.metrics.summary import evaluate
 from streamlabel.results import CSR, Dataset, FloatArray, IntArray
-
-__all__ = [
-    "HELD_OUT",
-    "Learned",
-    "Rows",
-    "Started",
-    "all_columns",
-    "as_text",
-    "choose",
-    "chosen_before",
-    "learn_batch",
-    "narrowed",
-]
 
 HELD_OUT = 0.2  # share of the training rows
 MOST_ROWS = 20_000  # of so many of them, drawn at random, where there are more
