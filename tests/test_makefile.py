@@ -18,7 +18,8 @@ def test_results_are_of_all_experiments_and_end_in_the_page():
     lines = re.findall(r"^\t\$\(REPRODUCE\) (.+)$", MAKEFILE.partition("\nresults:")[2].partition("\n\n")[0], re.M)
     commands = [shlex.split(line) for line in lines]
     assert {name for name, *_ in commands} == {*EXPERIMENTS, "report"}
-    assert commands[-1] == ["report", "--from", "results", "--out", "docs/results.md"]
+    words = "src/streamlabel/experiments/pages/results.md"
+    assert commands[-1] == ["report", "--from", "results", "--template", words, "--out", "docs/results.md"]
     for name, *arguments in commands:
         command = reproduce.get_command(click.Context(reproduce), name)
         parameters = command.make_context(name, arguments).params

@@ -75,6 +75,10 @@ class BudgetRecord:
         if self.method not in METHODS:
             raise ValueError(f"no method of the budget is called {self.method!r}")
 
+    @property
+    def past_used(self) -> bool:
+        return self.share > 0.0 or self.anchored
+
 
 @dataclass(frozen=True)
 class BudgetTask:

@@ -7,7 +7,6 @@ differences is more than `LEAST` points and zero lies outside its two-sided inte
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,9 +43,10 @@ def pandas() -> Any:
     MissingExtraError : it is not installed
     """
     try:
-        return importlib.import_module("pandas")
+        import pandas
     except ImportError:
         raise MissingExtraError("pandas", "experiments", "the page of an experiment") from None
+    return pandas
 
 
 def frame_of(records: Sequence[Any], spec: PageSpec) -> Frame:

@@ -13,9 +13,10 @@ Key: TypeAlias = tuple[Any, ...]  # the values of a record's key fields
 
 
 class Record(Protocol):
-    """A dataclass of numbers, strings and booleans; a ValueError that it raises is what the user reads.
+    """A dataclass of numbers, strings and booleans, or None where a field allows it.
 
-    A field with a default may be missing on a line: it came later than the line.
+    A ValueError that it raises is what the user reads. A field with a default may be missing on a line: it came later
+    than the line.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]

@@ -14,6 +14,7 @@ import numpy as np
 
 from streamlabel.data.label_stream import random_stream
 from streamlabel.exceptions import DataError
+from streamlabel.experiments.compare import pandas
 from streamlabel.experiments.experiment import Experiment, Key, Setting
 from streamlabel.experiments.methods import (
     BR,
@@ -206,8 +207,7 @@ def _drawn(frame: Frame, compared: Frame) -> Frame:
     """The curves, and the levels of those that have no curve, at both ends."""
     levels = frame[frame["method"].isin(_LEVELS) & (frame["share"] == 100)]
     first = levels.assign(share=levels["dataset"].map(frame.groupby("dataset")["share"].min()))
-    curves = _curves(frame)
-    return curves.merge(levels, how="outer").merge(first, how="outer") if len(levels) else curves
+    return pandas().concat([_curves(frame), levels, first])
 
 
 def _chosen(frame: Frame, compared: Frame) -> list[dict[str, str]]:

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 from streamlabel.data._bytes import replacing
 from streamlabel.exceptions import DataError, StreamlabelError
 from streamlabel.experiments.experiment import Key, Record
 
 R = TypeVar("R", bound=Record)
-_WORDS = {bool: "true or false", float: "a finite number", int: "a whole number", str: "text"}
+_WORDS = {bool: "true or false", float: "a finite number", int: "a whole number", str: "text", type(None): "null"}
 
 
 class RecordFile(Generic[R]):
@@ -126,9 +126,11 @@ def _parse(line: bytes, kind: type[R], path: Path, number: int) -> R:
     for name in names:
         if name not in values:
             raise _refused(f"not a {kind.__name__}: {name} is missing", path, number)
-        if not _fits(values[name], types[name]):
+        allowed = get_args(types[name]) or (types[name],)
+        if not any(_fits(values[name], one) for one in allowed):
             shown = f"{name} is {json.dumps(values[name]):.40}"
-            raise _refused(f"not a {kind.__name__}: {shown}, and must be {_WORDS[types[name]]}", path, number)
+            must = " or ".join(_WORDS[one] for one in allowed)
+            raise _refused(f"not a {kind.__name__}: {shown}, and must be {must}", path, number)
     try:
         return kind(**{name: values[name] for name in names})
     except ValueError as error:

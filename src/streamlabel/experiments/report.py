@@ -200,8 +200,8 @@ def write_report(
     """Make the page ``out`` from the records in the folder, with pictures in a folder of their own.
 
     Nothing is run and nothing is fetched; records are only read. Placeholders are ``{{EXPERIMENT.NAME}}``,
-    ``{{plot EXPERIMENT.NAME}}`` and those of the whole page: ``sets``, ``by_rows``, ``standings``, ``looked_at``,
-    ``not_looked_at``, ``runs``.
+    ``{{plot EXPERIMENT.NAME}}`` and those of the whole page: ``sets``, ``by_rows``, ``leads``, ``standings``,
+    ``looked_at``, ``not_looked_at``, ``runs``.
 
     Raises
     ------
@@ -250,6 +250,7 @@ class _Whole:
         own = {
             "sets": self._sets,
             "by_rows": self._by_rows,
+            "leads": self._leads,
             "standings": self._standings,
             "looked_at": lambda: ", ".join(looked_at(self.datasets)[0]) or "none of these sets",
             "not_looked_at": lambda: ", ".join(looked_at(self.datasets)[1]) or "none of these sets",
@@ -283,10 +284,22 @@ class _Whole:
     def _sets(self) -> str:
         return markdown({"": described_sets(self.datasets)})
 
+    @property
+    def _advice(self) -> Frame:
+        return by_rows({name: frame for name, frame in self.compared.items() if name in _ADVISED_BY}, used_name)
+
     def _by_rows(self) -> str:
-        found = by_rows({name: frame for name, frame in self.compared.items() if name in _ADVISED_BY}, used_name)
-        lines = standing_cells(found, {"rows": "annotated rows"})
+        lines = standing_cells(self._advice, {"rows": "annotated rows"})
         return markdown(sections(lambda frame, compared: lines, None, None))
+
+    def _leads(self) -> str:
+        """The same in short: wins, ties and losses by competitor, a column a range of rows."""
+        lines: dict[str, dict[str, str]] = {}
+        for one in self._advice.itertuples():
+            line = lines.setdefault(one.against, {"SLL against": one.against})
+            line[f"{one.rows} rows"] = f"{one.lead} ({one.wins}, {one.ties}, {one.loses})"
+        columns = ["SLL against", *(f"{rows} rows" for rows in dict.fromkeys(self._advice["rows"]))]
+        return markdown({"": [{name: line.get(name, "") for name in columns} for line in lines.values()]})
 
     def _standings(self) -> str:
         lines = []

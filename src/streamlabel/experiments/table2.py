@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streamlabel.data.label_stream import random_stream
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.experiment import Experiment, Key, Setting
@@ -31,6 +34,7 @@ from streamlabel.experiments.sets import asked_name, learnable, load_set, used_n
 from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, Plot, Versus, tuned_only
 from streamlabel.experiments.tables import chosen, differences, standing_lines
 from streamlabel.experiments.tuning import Started, as_text, choose, chosen_before, narrowed
+from streamlabel.metrics.decisions import hamming_loss
 from streamlabel.metrics.summary import evaluate
 from streamlabel.results import CSR, FloatArray, IntArray
 
@@ -46,6 +50,7 @@ class Table2Record:
     tuned : whether the hyper-parameters were chosen on held-out training rows; else the first of the grid were taken
     n_learned : new labels that had a yes and a no in training
     p1, p3, p5 : in percent;  micro_auc, ranking_loss : shares
+    hamming : wrong cells / (rows x labels), where the method decides; None also in records from before it was measured
     seconds, cpu_seconds : from arrival until the labels can be scored. Where labels are learned one by one, smaller
         batches are parts of the largest one, and the time is that of the largest.
     """
@@ -65,6 +70,7 @@ class Table2Record:
     parameters: str
     seconds: float
     cpu_seconds: float
+    hamming: float | None = None
 
 
 @dataclass(frozen=True)
@@ -174,7 +180,13 @@ class _Set:
                 parameters=as_text(parameters),
                 seconds=found.wall_seconds,
                 cpu_seconds=found.cpu_seconds,
+                hamming=_hamming(self.test.Y[:, labels], found.decisions),
             )
+
+
+def _hamming(truth: CSR, decisions: NDArray[np.bool_] | None) -> float | None:
+    """Of a batch, which may be the beginning of a larger one that was decided at once."""
+    return None if decisions is None else hamming_loss(truth, decisions[:, : truth.shape[1]].astype(np.int8))
 
 
 def _judge(truth: CSR, scores: FloatArray, where: str) -> dict[str, float]:
@@ -192,7 +204,12 @@ def _judge(truth: CSR, scores: FloatArray, where: str) -> dict[str, float]:
 
 _PRECISIONS = (Measure("p1", "P@1"), Measure("p3", "P@3"), Measure("p5", "P@5"))
 _SHARES = (Measure("micro_auc", "micro AUC", 100.0, 3), Measure("ranking_loss", "ranking loss", -100.0, 3))
+_HAMMING = Measure("hamming", "Hamming loss", -100.0, 4)  # shown, not counted: methods decide by different rules
 _BATCHES = {"batch": "{} labels"}
+
+
+def _prepared(frame: Frame) -> Frame:
+    return tuned_only(frame).assign(hamming=lambda found: found["hamming"].astype(float))
 
 
 def _largest(frame: Frame) -> Frame:
@@ -205,6 +222,17 @@ def _own(frame: Frame) -> Frame:
 
 def _chosen(frame: Frame, compared: Frame) -> list[dict[str, str]]:
     return chosen(frame, lambda name, record: METHODS[name].grid)
+
+
+def _short(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """P@1 of every method at the largest batch, a column a set; the best of a set is marked."""
+    means = _largest(frame).groupby(["method", "dataset"], sort=False)["p1"].mean().unstack(sort=False)
+    best = means.round(1).max()
+    return [
+        {"method": method}
+        | {name: f"**{p1:.1f}**" if round(p1, 1) == best[name] else f"{p1:.1f}" for name, p1 in row.dropna().items()}
+        for method, row in means.iterrows()
+    ]
 
 
 def _claim(frame: Frame, compared: Frame) -> list[dict[str, str]]:
@@ -250,7 +278,7 @@ def _drawn(frame: Frame, compared: Frame) -> Frame:
 
 
 PAGE = PageSpec(
-    prepare=tuned_only,
+    prepare=_prepared,
     order=(*OWN, *PEERS),
     versus=Versus(
         (*_PRECISIONS, *_SHARES),
@@ -260,8 +288,9 @@ PAGE = PageSpec(
     ),
     tables={
         "precisions": Pivot(_PRECISIONS, columns="batch", titles=_BATCHES, keep=_own),
-        "shares": Pivot(_SHARES, columns="batch", titles=_BATCHES, keep=_own),
-        "everybody": Pivot((*_PRECISIONS, *_SHARES), keep=_largest),
+        "shares": Pivot((*_SHARES, _HAMMING), columns="batch", titles=_BATCHES, keep=_own),
+        "everybody": Pivot((*_PRECISIONS, *_SHARES, _HAMMING), keep=_largest),
+        "short": _short,
         "differences": differences,
         "standings": standing_lines,
         "claim": _claim,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamlabel.exceptions import DataError
 from streamlabel.experiments.learners import Learner
@@ -42,6 +43,7 @@ class Learned:
 
     past_seconds : CPU, of what was done before they arrived
     n_learned : the new labels that had a yes and a no (`all_columns` for the others)
+    decisions : whether each score is a yes, (n_test, k); None where the method decides nothing
     """
 
     scores: FloatArray
@@ -49,6 +51,7 @@ class Learned:
     wall_seconds: float
     cpu_seconds: float
     past_seconds: float
+    decisions: NDArray[np.bool_] | None = None
 
 
 def narrowed(train: Dataset, test: Dataset) -> tuple[CSR, CSR]:
@@ -83,8 +86,9 @@ class Started:
         wall, cpu = time.perf_counter(), time.process_time()
         self._learner.arrive(Y_new[:, able])
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        scores = all_columns(self._learner.scores(X_test), able, Y_new)
-        return Learned(scores, len(able), wall, cpu, self.past_seconds)
+        found, cut = self._learner.scores(X_test), self._learner.cut()
+        decisions = None if cut is None else all_columns((found > cut).astype(np.float64), able, Y_new) > 0.5
+        return Learned(all_columns(found, able, Y_new), len(able), wall, cpu, self.past_seconds, decisions)
 
 
 def learn_batch(method: Method, parameters: Parameters, rows: Rows, seed: int) -> Learned:
