@@ -212,7 +212,7 @@ def test_a_text_is_replaced_whole_or_not_at_all(tmp_path):
 def test_writers_of_one_text_do_not_take_each_others_file(tmp_path):
     """Each of two processes writes its own text over and over; a shared file aside would vanish under one of them."""
     program = (
-        "import sys; from pathlib import Path; from streamlabel.experiments.records import write_whole\n"
+        "import sys; from pathlib import Path; from streamlabel.experiments.record_file import write_whole\n"
         "for _ in range(300): write_whole(Path(sys.argv[1]), sys.argv[2] * 50_000)"
     )
     path = tmp_path / "table.md"

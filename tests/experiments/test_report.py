@@ -15,6 +15,7 @@ from streamlabel.experiments.experiment import EXPERIMENTS, Registered, Setting
 from streamlabel.experiments.record_file import read_records
 from streamlabel.experiments.report import ORDER, Results, fill, page_template, write_report, write_results
 from streamlabel.experiments.runner import planned, record_file, run_experiment
+from tiny_commands import no_picture
 from toy_experiment import TOY
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -123,9 +124,7 @@ def results(committed: Path, name: str) -> Results:
 
 
 def test_the_page_of_results_is_short_and_made_of_the_committed_records(committed, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "streamlabel.experiments.report.draw", lambda plot, frame, out, stem, forms: [out / f"{stem}-{plot.name}.png"]
-    )
+    monkeypatch.setattr("streamlabel.experiments.report.draw", no_picture)
     (tmp_path / "words.md").write_text(page_template("results"), encoding="utf-8")
     made = write_report(committed, tmp_path / "results.md", tmp_path / "_static" / "results", tmp_path / "words.md")
     assert made.text == (DOCS / "results.md").read_text(encoding="utf-8")
@@ -136,11 +135,8 @@ def test_the_page_of_results_is_short_and_made_of_the_committed_records(committe
     assert {path.name for path in (DOCS / "_static" / "results").iterdir()} == {
         "records.tar.gz", *(Path(link).name for link in shown),
     }  # fmt: skip
-    leads = {
-        line.split("|")[1].strip(): line.split("|")[2:6]
-        for line in made.text.splitlines()
-        if " rows " in line or "ahead (" in line or "behind (" in line
-    }
+    lines = [line.split("|") for line in made.text.splitlines() if re.match(r"\|.* (ahead|behind) \(", line)]
+    leads = {cells[1].strip(): cells[2:6] for cells in lines}
     for against in ("ridge", "logistic regression", "linear SVM", "LEML", "SLEEC"):
         assert all("ahead" in cell for cell in leads[against][:2]), "up to a thousand answers SLL is ahead of all"
     for against in ("logistic regression", "linear SVM", "napkinXC tree", "SLL logistic"):
@@ -181,3 +177,12 @@ def test_the_committed_records_open_and_have_a_whole_page(name, committed):
     text = fill(page_template(name), lambda place: "" if place.startswith("plot ") else found.value(place))
     assert "nan" not in text.lower().replace("finance", "")
     json.dumps(found.data, allow_nan=False, default=lambda value: value.item())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_of_no_records_is_there_and_empty(name, tmp_path):
+    pytest.importorskip("pandas")
+    experiment = EXPERIMENTS[name].load()
+    outcome = write_results(experiment, record_file(experiment, tmp_path), tmp_path, "x")
+    assert outcome.text.startswith("# ")
+    assert outcome.data["comparisons"] == []

@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import label_ranking_loss, roc_auc_score
 
 from planted_set import planted_sets
+from streamlabel import StreamingLabelClassifier
 from streamlabel.data.label_stream import random_stream
 from streamlabel.exceptions import DataError
 from streamlabel.experiments import table2
@@ -185,3 +186,38 @@ def test_the_papers_figures_stand_beside_ours(records):
     assert Results(EXPERIMENT, stand_in).sections("claim") == {}
     delicious = [replace(r, dataset="delicious", batch=100 if r.batch == 3 else 500) for r in records]
     assert Results(EXPERIMENT, delicious).sections("printed")["delicious"][-1]["500 labels"] == "0.107"
+
+
+def test_hamming_loss_is_the_share_of_wrong_cells_at_the_methods_own_decisions(records):
+    """Against predictions of the models themselves, for a streaming learner, a peer and a part of a batch."""
+    found = {(r.method, r.seed, r.batch): r.hamming for r in records}
+    X, X_test = narrowed(TRAIN, TEST)
+    n_past, largest = records[0].n_past, max(r.batch for r in records)
+    order = random_stream(TRAIN.n_labels, n_past, random_state=0)
+    past, new = order.past, order.arriving[:largest]
+    able = [j for j in new if 0 < TRAIN.Y[:, [j]].sum() < TRAIN.n_rows]
+    model = StreamingLabelClassifier(random_state=0, **METHODS[SLL].grid[0]).fit(X, TRAIN.Y[:, past])
+    decided = np.zeros((TEST.n_rows, TRAIN.n_labels), dtype=int)
+    decided[:, able] = model.add_labels(X, TRAIN.Y[:, able]).predict(X_test)[:, len(past) :]
+    truth = TEST.Y.toarray()
+    for batch in sorted({r.batch for r in records}):
+        labels = new[:batch]
+        assert found[SLL, 0, batch] == pytest.approx(np.mean(decided[:, labels] != truth[:, labels]))
+    assert all(0.0 < value < 1.0 for value in found.values())
+
+
+def test_records_without_hamming_loss_still_open_and_it_is_not_counted(tmp_path, records):
+    file = record_file(EXPERIMENT, tmp_path)
+    for record in records:
+        file.append(record)
+    lines = [json.loads(line) for line in file.path.read_text().splitlines()]
+    assert all("hamming" in line for line in lines)
+    old = [{name: value for name, value in line.items() if name != "hamming"} for line in lines]
+    file.path.write_text("".join(json.dumps(line) + "\n" for line in old))
+    found = record_file(EXPERIMENT, tmp_path).sorted_records
+    assert {record.hamming for record in found} == {None}
+    pytest.importorskip("pandas")
+    without, with_it = Results(EXPERIMENT, found), Results(EXPERIMENT, file.sorted_records)
+    assert without.data["comparisons"] == with_it.data["comparisons"]
+    assert not any("Hamming" in heading for heading in without.sections("shares"))
+    assert any("Hamming" in heading for heading in with_it.sections("shares"))

@@ -80,19 +80,22 @@ class Results:
         return comparisons(self.frame, self.spec.versus)
 
     def sections(self, name: str) -> Sections:
-        return sections(self.spec.tables[name], self.frame, self.compared)
+        return sections(self.spec.tables[name], self.frame, self.compared) if self.records else {}
+
+    def fact(self, name: str) -> str:
+        return self.spec.facts[name](self.frame, self.compared) if self.records else "not known"
 
     def value(self, name: str, level: str = "###") -> str | None:
         """The text of a table or fact; None where there is no such placeholder."""
         if name in self.spec.facts:
-            return self.spec.facts[name](self.frame, self.compared)
+            return self.fact(name)
         return markdown(self.sections(name), level) if name in self.spec.tables else None
 
     def draw(self, name: str, folder: Path, beside: Path, forms: tuple[str, ...]) -> str | None:
         """The link to a picture, which is drawn; "" where there is nothing to draw."""
         for plot in self.spec.plots:
             if plot.name == name:
-                frame = plot.of(self.frame, self.compared)
+                frame = plot.of(self.frame, self.compared) if self.records else ()
                 if not len(frame):
                     return ""
                 paths = draw(plot, frame, folder, self.experiment.name, forms)
@@ -107,7 +110,7 @@ class Results:
             "experiment": self.experiment.name,
             "title": self.experiment.title,
             "n_records": len(self.records),
-            "facts": {name: fact(self.frame, self.compared) for name, fact in self.spec.facts.items()},
+            "facts": {name: self.fact(name) for name in self.spec.facts},
             "tables": {name: self.sections(name) for name in self.spec.tables},
             "comparisons": plain(self.compared),
             "standings": plain(standings(self.compared, ["dataset", "competitor"])),
