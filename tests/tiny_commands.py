@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
 
@@ -16,6 +17,14 @@ from streamlabel.cli._group import LazyCommand
 from streamlabel.experiments import report
 from streamlabel.experiments.spec import Frame, Plot
 from tiny_runs import EXPERIMENTS, TINY
+
+
+def has(package: str) -> bool:
+    """Whether an optional package is installed."""
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def no_picture(plot: Plot, frame: Frame, out: Path, stem: str, forms: tuple[str, ...]) -> list[Path]:

@@ -22,10 +22,11 @@ from streamlabel.experiments import provenance, report, runner, sets
 from streamlabel.experiments.budget import BudgetRecord
 from streamlabel.experiments.experiment import EXPERIMENTS
 from streamlabel.experiments.record_file import RecordFile
-from tiny_commands import no_picture
+from tiny_commands import has, no_picture
 from toy_experiment import TOY
 
-FILES = ("budget.md", "budget.json")
+FILES = ("budget.md", "budget.json") if has("pandas") else ()
+needs_pandas = pytest.mark.skipif(not has("pandas"), reason="pages need pandas")
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +72,7 @@ def same(left: Path, right: Path) -> bool:
     )
 
 
+@needs_pandas
 def test_quick_without_data_runs_on_the_embedded_texts(no_data, draws, tmp_path):
     result = run(tmp_path / "a", "--quick")
     assert result.exit_code == 0, result.output
@@ -120,6 +122,7 @@ def test_an_interrupted_run_goes_on_to_the_same_tables(no_data, tmp_path, monkey
     assert same(tmp_path / "whole", tmp_path / "cut")
 
 
+@needs_pandas
 def test_a_wider_grid_runs_what_is_missing(no_data, tmp_path):
     assert run(tmp_path, "--quick", "--budgets", "20", "--seeds", "1").exit_code == 0
     before = (tmp_path / "budget.jsonl").read_bytes()
@@ -148,6 +151,7 @@ def test_a_full_disk_is_one_error_and_keeps_the_finished_records(no_data, tmp_pa
     assert same(tmp_path / "whole", tmp_path / "full")
 
 
+@needs_pandas
 def test_on_a_real_set(data_root, tmp_path, monkeypatch):
     monkeypatch.setenv("STREAMLABEL_DATA", str(data_root))
     result = run(tmp_path, "--quick", "--budgets", "20,5000,all", "--seeds", "1", "--json")
@@ -158,6 +162,7 @@ def test_on_a_real_set(data_root, tmp_path, monkeypatch):
     assert lines[0]["labels learned"].endswith(" of 51")
 
 
+@needs_pandas
 def test_a_set_that_is_not_here_has_a_stand_in_and_every_table_says_so(data_root, tmp_path, monkeypatch):
     monkeypatch.setenv("STREAMLABEL_DATA", str(data_root))
     if (data_root / "mediamill").exists():
@@ -176,6 +181,7 @@ def test_workers_give_the_same_files(data_root, tmp_path, monkeypatch):
     assert same(tmp_path / "one", tmp_path / "two")
 
 
+@needs_pandas
 def test_without_matplotlib_one_note_and_all_tables(no_data, draws, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run(tmp_path, "--quick", "--budgets", "20", "--seeds", "1")
@@ -377,6 +383,7 @@ def test_records_of_something_else_are_not_overwritten(no_data, tmp_path):
     assert (tmp_path / "budget.jsonl").read_text() == '{"mine": 1}\n'
 
 
+@needs_pandas
 def test_the_report_is_made_of_what_was_run(no_data, tmp_path):
     assert run(tmp_path / "results", "--quick", "--budgets", "20").exit_code == 0
     places = ["--from", str(tmp_path / "results"), "--pictures", str(tmp_path / "pictures")]
@@ -419,6 +426,7 @@ def _touch(plot, frame, out, stem, forms):
     return [path]
 
 
+@needs_pandas
 def test_a_report_stays_in_the_folder_of_its_records(one_report):
     result = CliRunner().invoke(main, ["reproduce", "report", "--from", "mine"])
     assert result.exit_code == 0, result.output
@@ -430,6 +438,7 @@ def test_a_report_stays_in_the_folder_of_its_records(one_report):
     assert all((one_report / "mine" / link).is_file() for link in links)
 
 
+@needs_pandas
 def test_a_page_elsewhere_has_its_pictures_beside_it(one_report):
     result = CliRunner().invoke(main, ["reproduce", "report", "--from", "mine", "--out", "docs/results.md"])
     assert result.exit_code == 0, result.output

@@ -59,6 +59,8 @@ def fill(path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["table2.md", "table2.json", "table2.run.json"])
 def test_a_page_that_does_not_fit_leaves_the_old_one_and_the_records(name, finished, whole):
+    if not name.endswith(".run.json"):
+        pytest.importorskip("pandas")
     fill(finished / f".{name}.{os.getpid()}.new")
     told = the_error(run(finished))
     assert f"{finished / name}: cannot be written: No space left on device; {KEPT} in {finished}, {GOES_ON}" in told

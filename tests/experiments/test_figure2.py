@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from streamlabel.experiments.methods import BR, METHODS, SLL
 from streamlabel.experiments.record_file import timeless
 from streamlabel.experiments.report import Results
 from streamlabel.experiments.tuning import Learned
+from tiny_commands import has
 
 TRAIN, TEST = planted_sets(n_empty=2)
 SOME = (SLL, BR, "LEML")
@@ -64,7 +64,7 @@ def test_the_rule_leaves_out_what_is_too_large_and_the_page_says_so(monkeypatch)
     monkeypatch.setitem(METHODS, "LEML", replace(METHODS["LEML"], most_cells=cells))
     found = records_of()
     assert [r.n_past for r in found if r.method == "LEML" and r.seed == 0] == [9]
-    if find_spec("pandas"):
+    if has("pandas"):
         lines = Results(figure2.EXPERIMENT, found).sections("times")["planted"]
         assert [line["18 past"] for line in lines if line["method"] == "LEML"] == ["not run"]
     done = {tuple(getattr(r, name) for name in figure2.KEY) for r in found}
