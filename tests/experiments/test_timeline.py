@@ -294,3 +294,13 @@ def test_a_label_without_all_methods_is_not_judged(records, n_records):
     assert found.data["comparisons"] == []
     assert found.sections("ages") == {}
     json.dumps(found.data, allow_nan=False)
+
+
+def test_runs_of_the_same_start_with_longer_annotation_are_apart(records):
+    longer = [replace(r, years=2, auc=r.auc - 1.0) for r in records]
+    once, both = results(records).compared, results([*records, *longer]).compared
+    for where in ("born from 2020 on", "born from 2020 on, annotated 2 years"):
+        mine = both[both["where"] == where]
+        assert mine["competitor"].tolist() == once["competitor"].tolist()
+        np.testing.assert_allclose(mine["gain"], once["gain"])
+    assert len(both) == 2 * len(once)

@@ -6,7 +6,7 @@ import copy
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -231,7 +231,6 @@ NAMES = {
 }
 _SHOWN = tuple(NAMES[name] for name in COMPARED)
 _PAIR = (NAMES[ALWAYS_USED], NAMES[OWN_RIDGE])
-Line: TypeAlias = dict[str, str]  # of a table
 FEWEST_LABELS = 5  # a point of a picture rests on no fewer
 
 
@@ -256,7 +255,7 @@ def _split(frame: Frame) -> tuple[Frame, Frame]:
     found = by_label(frame[frame["age"] == EVER], _SHOWN)
     learner = frame[frame["method"] == LEARNER]
     median = learner.groupby("run")["n_rows"].median().astype(int)
-    where = "born from " + found["start"].astype(str) + " on"
+    where = [run.partition(", ")[2] for run in found["run"]]
     placed = found.assign(where=where, n_rows_a_label=found["run"].map(median))
     return placed[placed["method"] == LEARNER], placed[placed["method"] != LEARNER]
 
@@ -285,9 +284,7 @@ def _age_words(age: int, years: int) -> str:
     return f"{age} on" if age == edges[-1] else f"{age} to {edges[edges.index(age) + 1]}"
 
 
-def _ages(
-    methods: Sequence[str], shown_ages: Sequence[int] | None = None
-) -> Callable[[Frame, Frame], list[dict[str, str]]]:
+def _ages(methods: Sequence[str], shown_ages: Sequence[int] | None = None) -> Callable[[Frame, Frame], Any]:
     """A table of measures by age: every method, and the gain of the first over the others."""
 
     def table(frame: Frame, compared: Frame) -> list[dict[str, str]]:
