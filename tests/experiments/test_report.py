@@ -77,6 +77,12 @@ def test_a_report_has_tables_pictures_commands_and_what_is_missing(folder):
     assert set(ORDER) == set(EXPERIMENTS)
 
 
+def test_a_report_may_write_the_page_of_every_experiment(folder):
+    out = folder / "r.md"
+    write_report(folder / "results", out, folder, folder / "words.md", TOYS, pages=folder / "pages")
+    assert (folder / "pages" / "toy.md").read_bytes() == (folder / "results" / "toy.md").read_bytes()
+
+
 def test_records_are_only_read(folder):
     before = {path.name: path.read_bytes() for path in (folder / "results").iterdir()}
     path = folder / "results" / "toy.jsonl"

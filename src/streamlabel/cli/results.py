@@ -28,8 +28,11 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The words of the page: Markdown with places for tables and pictures. [default: one for any records]",
 )
+@click.option("--pages", type=_FOLDER, help="A folder for the page of every experiment, with all its tables.")
 @json_option
-def report(folder: Path, out: Path | None, pictures: Path | None, template: Path | None, as_json: bool) -> None:
+def report(
+    folder: Path, out: Path | None, pictures: Path | None, template: Path | None, pages: Path | None, as_json: bool
+) -> None:
     """Make one page of all experiments that have records in a folder.
 
     Tables and pictures are made anew; nothing is run and nothing is fetched. The page says where the learner wins, ties
@@ -37,7 +40,7 @@ def report(folder: Path, out: Path | None, pictures: Path | None, template: Path
     """
     page = out or folder / "results.md"
     usual = folder if out is None else out.parent / "_static" / "results"
-    found = write_report(folder, page, pictures or usual, template)
+    found = write_report(folder, page, pictures or usual, template, pages=pages)
     if found.missing:
         click.echo(found.missing, err=True)
     write(found.data, as_json=as_json, text=lambda: _as_text(found, page))

@@ -150,12 +150,7 @@ def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: 
     missing: list[str] = []
     try:
         pandas()
-        template = experiment.page.template
-        text = template.read_text(encoding="utf-8") if template else page_template(experiment.name)
-        text = fill(text, lambda name: _in_page(results, name, out, missing), f"the page of {experiment.name}")
-        data = results.data
-        title, _, rest = text.partition("\n\n")
-        text = f"{title}\n\n{QUICK}\n\n{rest}" if origin.is_quick else text
+        text, data = page_text(results, origin, out, missing), results.data
         written = {f"{experiment.name}.md": text}
         written[f"{experiment.name}.json"] = json.dumps(data, indent=2, allow_nan=False, default=_number) + "\n"
     except MissingExtraError as error:
@@ -171,6 +166,18 @@ def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: 
 
 def _number(value: Any) -> Any:
     return value.item()
+
+
+def page_text(results: Results, origin: Origin, folder: Path, missing: list[str]) -> str:
+    """The page of one experiment, whose pictures are drawn into the folder; says where all its runs were quick.
+
+    missing : gets a sentence where pictures cannot be drawn
+    """
+    name, template = results.experiment.name, results.spec.template
+    words = template.read_text(encoding="utf-8") if template else page_template(name)
+    text = fill(words, lambda place: _in_page(results, place, folder, missing), f"the page of {name}")
+    title, _, rest = text.partition("\n\n")
+    return f"{title}\n\n{QUICK}\n\n{rest}" if origin.is_quick else text
 
 
 def _in_page(results: Results, name: str, out: Path, missing: list[str]) -> str | None:
@@ -199,8 +206,11 @@ def write_report(
     pictures: Path,
     template: Path | None = None,
     experiments: Mapping[str, Registered] = EXPERIMENTS,
+    pages: Path | None = None,
 ) -> Report:
     """Make the page ``out`` from the records in the folder, with pictures in a folder of their own.
+
+    pages : a folder for the page of every experiment, with all its tables
 
     Nothing is run and nothing is fetched; records are only read. Placeholders are ``{{EXPERIMENT.NAME}}``,
     ``{{plot EXPERIMENT.NAME}}`` and those of the whole page: ``sets``, ``by_rows``, ``leads``, ``standings``,
@@ -230,6 +240,10 @@ def write_report(
     pandas()
     text = fill(words, whole.value, str(template or "the template of the report"))
     data = whole.data
+    notes: list[str] = []
+    if pages is not None:
+        for name, results in whole.found.items():
+            write_whole(pages / f"{name}.md", page_text(results, whole.origins[name], pages, notes))
     write_whole(out, text)
     return Report(text, data, tuple(whole.not_run), whole.missing)
 
