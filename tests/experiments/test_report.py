@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from streamlabel.exceptions import DataError, MissingExtraError, NotFoundError
+from streamlabel.experiments.compare import family_of, standings
 from streamlabel.experiments.experiment import EXPERIMENTS, Registered, Setting
 from streamlabel.experiments.record_file import read_records
 from streamlabel.experiments.report import ORDER, Results, fill, page_template, write_report, write_results
@@ -158,7 +159,17 @@ def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
     ]
     assert len(claim) == 10
     assert claim["gain"].abs().max() < 0.3
+    logistic = table2[(table2["competitor"].map(family_of) == "logistic regression") & table2["counted"]]
+    assert set(logistic[logistic["measure"].isin(["micro AUC", "ranking loss"])]["verdict"]) == {"loses"}
+    p1 = standings(logistic[logistic["measure"] == "P@1"], ["dataset"]).set_index("dataset")["lead"]
+    assert (p1["bibtex"], p1["delicious"], p1["eurlex-4k (stand-in eurlex57k)"]) == ("ahead", "behind", "behind")
+    ridge = table2[(table2["competitor"] == "BR ridge") & (table2["verdict"] == "wins") & table2["counted"]]
+    assert ridge["dataset"].tolist() == ["delicious"] * 13
     budget = results(committed, "budget")
+    few = budget.compared[(budget.compared["dataset"] == "reuters-21578") & (budget.compared["n_rows"] <= 100)]
+    level = standings(few.assign(against=few["competitor"].map(family_of)), ["against"]).set_index("against")["lead"]
+    assert {name for name, lead in level.items() if lead == "level"} == {"ridge", "linear SVM", "LEML"}
+    assert set(level) == {"level", "ahead"}
     auc = budget.compared[(budget.compared["measure"] == "AUC")].set_index(["dataset", "competitor", "where"])["gain"]
     assert all(auc["reuters-21578", "scikit-learn logistic", f"{n} rows"] < -2.0 for n in (500, 1000, 2000))
     needed = [line["AUC"] for line in budget.sections("savings")["delicious"]][:6]
