@@ -90,6 +90,7 @@ def test_one_run_of_a_method_that_draws_nothing_stands_against_all_of_ours():
     assert found.loc[("fixed", "score"), "gain"] == pytest.approx(4.0)
     assert found.loc[("fixed", "score"), "error"] == pytest.approx(stats.sem([4.0, 5.0, 6.0, 5.0]))
     assert found.loc[("fixed", "score"), "verdict"] == "wins"
+    assert found.loc[("fixed", "loss"), "gain"] == pytest.approx(4.0)  # points, turned
     assert found.loc[("drawing", "score"), "verdict"] == "undecided"
 
 

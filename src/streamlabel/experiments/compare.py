@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 
 from streamlabel.exceptions import MissingExtraError
 from streamlabel.experiments.sets import is_made_up
-from streamlabel.experiments.spec import LEARNER, Frame, PageSpec, Versus
+from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Versus
 
 LEVEL, LEAST = 0.95, 0.1  # of the t interval, and points: what lies closer than either is a tie
 FEWEST_PAIRS = 4  # with fewer the interval is so wide that a tie would only mean too few runs
@@ -76,7 +76,7 @@ def comparisons(frame: Frame, versus: Versus | None) -> Frame:
     for measure in versus.measures:
         gains = _paired(ours, theirs, measure.field, measure.points, versus.pairs)
         if versus.runs_once:
-            gains = [_one_run(one, ours, theirs, measure.field, versus.runs_once) for one in gains]
+            gains = [_one_run(one, ours, theirs, measure, versus.runs_once) for one in gains]
         unfair = {name for name, field in versus.unfair if field == measure.field}
         found += [{**one, "measure": measure.title, "counted": one["competitor"] not in unfair} for one in gains]
     return _with_verdicts(pandas().DataFrame(found, columns=_COLUMNS))
@@ -88,8 +88,11 @@ def _sides(frame: Frame, versus: Versus) -> tuple[Frame, Frame]:
     else:
         placed = frame.assign(where=frame[versus.place].map(versus.where.format))
         ours, theirs = placed[placed["method"] == LEARNER], placed[placed["method"] != LEARNER]
-    more = {"n_rows_a_label": np.nan, "tuned": True}
-    return tuple(side.assign(**{k: v for k, v in more.items() if k not in side}) for side in (ours, theirs))
+    usual = {"n_rows_a_label": np.nan, "tuned": True}  # of experiments whose records do not say
+    ours, theirs = (
+        side.assign(**{name: value for name, value in usual.items() if name not in side}) for side in (ours, theirs)
+    )
+    return ours, theirs
 
 
 def _paired(ours: Frame, theirs: Frame, field: str, points: float, pairs: str) -> list[dict[str, Any]]:
@@ -116,17 +119,17 @@ def mean_and_error(gains: Sequence[float]) -> tuple[float, float, float]:
     return float(values.mean()), error, float(values.size - 1)
 
 
-def _one_run(one: dict[str, Any], ours: Frame, theirs: Frame, field: str, runs_once: frozenset[str]) -> dict[str, Any]:
+def _one_run(one: dict[str, Any], ours: Frame, theirs: Frame, measure: Measure, once: frozenset[str]) -> dict[str, Any]:
     """Where fewer than two pairs exist: the mean over all runs, by Welch's error; NaN where it is not known."""
     if one["freedom"] >= 1.0:
         return one
-    at = (one["dataset"], one["where"])
-    mine = ours[(ours["dataset"] == at[0]) & (ours["where"] == at[1])][field]
-    other = theirs[(theirs["dataset"] == at[0]) & (theirs["where"] == at[1]) & (theirs["method"] == one["competitor"])][
-        field
-    ]
+    theirs = theirs[theirs["method"] == one["competitor"]]
+    mine, other = (
+        measure.points * side[(side["dataset"] == one["dataset"]) & (side["where"] == one["where"])][measure.field]
+        for side in (ours, theirs)
+    )
     gain, error, freedom = unpaired(mine, other)
-    known = len(mine) > 1 and (len(other) > 1 or one["competitor"] in runs_once)
+    known = len(mine) > 1 and (len(other) > 1 or one["competitor"] in once)
     return {**one, "gain": gain, "error": error if known else float("nan"), "freedom": freedom}
 
 
