@@ -39,7 +39,7 @@ def test_a_page_has_all_tables_facts_and_plots_of_its_experiment_and_no_others(n
 
 @pytest.mark.parametrize("name", ["report", "results"])
 def test_the_report_names_tables_and_plots_that_there_are(name):
-    own = {"sets", "by_rows", "leads", "standings", "looked_at", "not_looked_at", "runs"}
+    own = {"sets", "by_rows", "leads", "standings", "looked_at", "not_looked_at", "runs", "machines", "days"}
     for place in set(re.findall(r"\{\{(.+?)\}\}", page_template(name))) - own:
         kind, _, rest = place.rpartition(" ")
         experiment, _, part = rest.partition(".")

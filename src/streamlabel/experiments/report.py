@@ -214,7 +214,7 @@ def write_report(
 
     Nothing is run and nothing is fetched; records are only read. Placeholders are ``{{EXPERIMENT.NAME}}``,
     ``{{plot EXPERIMENT.NAME}}`` and those of the whole page: ``sets``, ``by_rows``, ``leads``, ``standings``,
-    ``looked_at``, ``not_looked_at``, ``runs``.
+    ``looked_at``, ``not_looked_at``, ``runs``, ``machines``, ``days``.
 
     Raises
     ------
@@ -272,6 +272,10 @@ class _Whole:
             "looked_at": lambda: ", ".join(looked_at(self.datasets)[0]) or "none of these sets",
             "not_looked_at": lambda: ", ".join(looked_at(self.datasets)[1]) or "none of these sets",
             "runs": self._runs,
+            "machines": lambda: "; ".join(self._kept("machine")) or "not kept",
+            "days": lambda: (
+                " to ".join(dict.fromkeys((*self._kept("date")[:1], *self._kept("date")[-1:]))) or "not kept"
+            ),
         }
         if place in own:
             return own[place]()
@@ -325,6 +329,10 @@ class _Whole:
             lines += standing_cells(mine, {"dataset": "set", "competitor": "SLL against"})
             lines[len(lines) - len(mine) :] = [{"experiment": name, **line} for line in lines[len(lines) - len(mine) :]]
         return markdown(sections(lambda frame, compared: lines, None, None))
+
+    def _kept(self, name: str) -> list[str]:
+        """Every machine, or every day, that records come from, sorted."""
+        return sorted({found for one in self.origins.values() for run in one.runs if (found := getattr(run, name))})
 
     def _runs(self) -> str:
         lines = [
