@@ -51,11 +51,12 @@ test-core: $(VENV)/.created  ## the tests with no extra installed, in an environ
 	$(VENV)-core/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[test]'
 	$(VENV)-core/bin/python -m pytest $(XDIST) -m "not slow" $(ARGS)
 
-lint: $(VENV)/.dev  ## style, import directions, types
+lint: $(VENV)/.dev  ## style, import directions, types, the size of the house
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+	$(BIN)/python tools/house.py --check
 
 format: $(VENV)/.dev  ## rewrite the code in the common style
 	$(BIN)/ruff check --fix .

@@ -20,8 +20,8 @@ from sklearn.preprocessing import normalize
 from streamlabel import LEML, BinaryRelevance
 from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.metrics.ranking import precision_at_k
-from streamlabel.results import CSR, Dataset
 from streamlabel.stats.threads import one_thread
+from streamlabel.types import CSR, Dataset
 
 PUBLISHED = {
     ("bibtex", "LEML"): (62.54, 38.41, 28.21),

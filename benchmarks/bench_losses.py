@@ -21,9 +21,9 @@ from streamlabel.classifier.objective import AnchoredObjective
 from streamlabel.classifier.penalty import make_penalty
 from streamlabel.classifier.solve import solve
 from streamlabel.data.catalogue import load_catalogue_set
-from streamlabel.exceptions import NotFoundError
-from streamlabel.models.nonlinear import row_unit
-from streamlabel.results import FloatArray
+from streamlabel.errors import NotFoundError
+from streamlabel.streaming.other_losses import row_unit
+from streamlabel.types import FloatArray
 
 STRENGTH = 0.3  # beta in units of the mean squared length of a centred row
 

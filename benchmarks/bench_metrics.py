@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn import metrics as sk
 
 from streamlabel.metrics import auc, decisions, ranking
-from streamlabel.metrics.summary import evaluate
+from streamlabel.metrics.evaluate import evaluate
 
 SHAPES = ((3185, 983, 19.0), (6000, 4271, 5.0))
 

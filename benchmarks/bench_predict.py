@@ -21,8 +21,8 @@ from scipy import sparse
 from streamlabel import ModelStore, StreamingLabelClassifier
 from streamlabel.cli.predict import Predicted, write_predictions
 from streamlabel.data.catalogue import load_catalogue_set
-from streamlabel.exceptions import NotFoundError
-from streamlabel.store.batch_predict import predict_rows
+from streamlabel.errors import NotFoundError
+from streamlabel.store.predict import predict_rows
 
 N_LABELS, K = 4271, 5
 

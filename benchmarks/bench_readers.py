@@ -21,8 +21,8 @@ from sklearn.datasets import load_svmlight_file
 
 from streamlabel.data.arff import read_arff, write_arff
 from streamlabel.data.npz import read_npz
-from streamlabel.data.xc_text import read_xc_text, write_xc_text
-from streamlabel.results import Dataset
+from streamlabel.data.xc_svmlight import read_xc_text, write_xc_text
+from streamlabel.types import Dataset
 
 
 def made_set(n_rows: int, n_features: int, n_labels: int, seed: int = 0) -> Dataset:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from streamlabel import ModelStore, StreamingLabelClassifier
-from streamlabel.store.catalogue import journal_mode
+from streamlabel.store.sqlite import journal_mode
 
 
 def adopted(n_labels: int, n_features: int) -> StreamingLabelClassifier:

@@ -16,13 +16,13 @@ import numpy as np
 from scipy import linalg
 
 from streamlabel.data.catalogue import load_catalogue_set
-from streamlabel.data.label_stream import first_occurrence
+from streamlabel.data.streams import first_occurrence
 from streamlabel.metrics.auc import label_auc, label_average_precision
-from streamlabel.models.calibration import sketch
-from streamlabel.models.learning import MOST_SCORED
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.stats.factors import centred_kernel
+from streamlabel.stats.spectral import centred_kernel
 from streamlabel.stats.threads import one_thread
+from streamlabel.streaming.arrival import MOST_SCORED
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.trials import sketch
 from streamlabel.structure.represent import represent
 
 SHARES, PULLS, LAMS, PARTS = (0.0, 0.1, 0.3), (1.0, 3.0, 10.0), (0.003, 0.001, 0.0003), (0.25, 0.5, 1.0)

@@ -21,8 +21,8 @@ from sklearn.model_selection import train_test_split
 from streamlabel import SLEEC
 from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.metrics.ranking import precision_at_k
-from streamlabel.results import CSR, FloatArray
 from streamlabel.stats.threads import one_thread
+from streamlabel.types import CSR, FloatArray
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 
-from streamlabel.data.corpus import make_news_corpus
-from streamlabel.data.records import rows_of_names
+from streamlabel.data.news import make_news_corpus
+from streamlabel.data.rows import rows_of_names
 from streamlabel.data.text import TextVectorizer
-from streamlabel.models import weak_answers
-from streamlabel.models.hashed_text import HashedTextVectorizer
-from streamlabel.models.tagger import MemoryTagger
+from streamlabel.tagging import text_answers as weak_answers
+from streamlabel.tagging.tagger import MemoryTagger
+from streamlabel.tagging.vectorizers import HashedTextVectorizer
 
 N_FIT = 1200
 VECTORISERS = {

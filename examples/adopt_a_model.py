@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
 from streamlabel import StreamingLabelClassifier
-from streamlabel.data.corpus import ARRIVALS_FROM, make_news_corpus
-from streamlabel.data.label_stream import annotated_rows, dated_stream
+from streamlabel.data.news import ARRIVALS_FROM, make_news_corpus
+from streamlabel.data.streams import annotated_rows, dated_stream
 from streamlabel.data.text import TextVectorizer, vectorise
 from streamlabel.metrics.auc import macro_auc
 

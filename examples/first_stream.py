@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from streamlabel import StreamingLabelClassifier
-from streamlabel.data.corpus import ARRIVALS_FROM, make_news_corpus, topic_parents
-from streamlabel.data.label_stream import dated_stream
+from streamlabel.data.news import ARRIVALS_FROM, make_news_corpus, topic_parents
+from streamlabel.data.streams import dated_stream
 from streamlabel.data.text import TextVectorizer, vectorise
 
 NEWCOMER = "avian influenza"

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
-from streamlabel.results import Dataset
+from streamlabel.types import Dataset
 
 # Printable, and without the characters whose canonical form is another one (names are kept in NFC).
 NAMES = st.text(st.characters(codec="ascii", categories=["L", "N", "P", "S"]), min_size=1, max_size=8)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.data.synthetic import make_planted_labels
-from streamlabel.results import Dataset
+from streamlabel.types import Dataset
 
 
 def planted_sets(n_empty: int = 0) -> tuple[Dataset, Dataset]:

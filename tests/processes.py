@@ -52,7 +52,7 @@ def take_default_signals() -> None:
 
 
 def children() -> dict[int, str]:
-    """The processes that this one has started and not waited for, with their command; {} where /proc does not tell."""
+    """The processes that this one has started and that still run, with their command; {} where /proc does not tell."""
     try:
         listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text()
     except OSError:
@@ -61,6 +61,6 @@ def children() -> dict[int, str]:
     for pid in map(int, listed.split()):
         with suppress(OSError):
             command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            if not any(word in command for word in _KEPT):
-                found[pid] = command.strip() or "ended, and nobody waited for it"
+            if command.strip() and not any(word in command for word in _KEPT):  # without a command: it has ended
+                found[pid] = command.strip()
     return found

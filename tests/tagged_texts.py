@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
-from streamlabel.data.corpus import make_news_corpus
-from streamlabel.data.records import rows_of_names
+from streamlabel.data.news import make_news_corpus
+from streamlabel.data.rows import rows_of_names
 
 NEW = ("football", "vaccination", "hospitals", "railways")
 

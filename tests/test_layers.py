@@ -47,9 +47,9 @@ def test_the_contracts_hold(copy):
 @pytest.mark.parametrize(
     ("module", "line", "contract"),
     [
-        ("stats/labels.py", "import streamlabel.models.streaming", "imports go back only"),
-        ("structure/active_set.py", "import rich", "prints nothing"),
-        ("models/streaming.py", "import torch", "PyTorch enters through gpu only"),
+        ("stats/label_gram.py", "import streamlabel.streaming.classifier", "imports go back only"),
+        ("structure/lasso.py", "import rich", "prints nothing"),
+        ("streaming/classifier.py", "import torch", "PyTorch enters nowhere"),
         ("data/npz.py", "import pickle", "No pickle anywhere"),
     ],
 )

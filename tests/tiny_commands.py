@@ -13,7 +13,7 @@ import click
 from click.testing import CliRunner, Result
 
 from streamlabel.cli import main, reproduce
-from streamlabel.cli._group import LazyCommand
+from streamlabel.cli.group import LazyCommand
 from streamlabel.experiments import report
 from streamlabel.experiments.spec import Frame, Plot
 from tiny_runs import EXPERIMENTS, TINY

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from streamlabel.experiments import figure1, table2
 from streamlabel.experiments.experiment import Experiment, Key, Setting
-from streamlabel.results import Dataset
+from streamlabel.types import Dataset
 
 TINY, MANY = "tiny", "tiny with many labels"  # trees of labels have one leaf, hence no draw, up to 100 labels
 _N_LABELS = {TINY: 12, MANY: 204}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from processes import wait_for
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.experiment import Experiment, Key, Setting
 from streamlabel.experiments.runner import planned, run_experiment, writing
 from streamlabel.experiments.spec import Frame, PageSpec, Plot

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from streamlabel._version import __version__
 
 if TYPE_CHECKING:
-    from streamlabel.models.binary_relevance import BinaryRelevance
-    from streamlabel.models.leml import LEML
-    from streamlabel.models.sleec import SLEEC
-    from streamlabel.models.streaming import StreamingLabelClassifier
-    from streamlabel.results import Dataset, TextDataset
+    from streamlabel.baselines.binary_relevance import BinaryRelevance
+    from streamlabel.baselines.leml import LEML
+    from streamlabel.baselines.sleec import SLEEC
     from streamlabel.store.model_store import ModelStore
-    from streamlabel.store.tagger_store import Tagger
+    from streamlabel.store.stored_tagger import Tagger
+    from streamlabel.streaming.classifier import StreamingLabelClassifier
+    from streamlabel.types import Dataset, TextDataset
 
 __all__ = [
     "BinaryRelevance",
@@ -28,14 +28,14 @@ __all__ = [
 
 # Public names are imported when first used: scikit-learn takes a second that `streamlabel --help` need not wait.
 _HOMES = {
-    "BinaryRelevance": "streamlabel.models.binary_relevance",
-    "Dataset": "streamlabel.results",
-    "LEML": "streamlabel.models.leml",
+    "BinaryRelevance": "streamlabel.baselines.binary_relevance",
+    "Dataset": "streamlabel.types",
+    "LEML": "streamlabel.baselines.leml",
     "ModelStore": "streamlabel.store.model_store",
-    "SLEEC": "streamlabel.models.sleec",
-    "StreamingLabelClassifier": "streamlabel.models.streaming",
-    "Tagger": "streamlabel.store.tagger_store",
-    "TextDataset": "streamlabel.results",
+    "SLEEC": "streamlabel.baselines.sleec",
+    "StreamingLabelClassifier": "streamlabel.streaming.classifier",
+    "Tagger": "streamlabel.store.stored_tagger",
+    "TextDataset": "streamlabel.types",
 }
 
 

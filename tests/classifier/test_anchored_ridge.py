@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from streamlabel.classifier.anchored_ridge import choose_beta, generalised_error, solve_anchored_ridge
-from streamlabel.stats.factors import FeatureFactor, RowFactor
+from streamlabel.classifier.ridge import choose_beta, generalised_error, solve_anchored_ridge
+from streamlabel.stats.spectral import FeatureFactor, RowFactor
 
 
 @pytest.fixture(params=[(80, 12), (12, 80)], ids=["tall", "wide"])

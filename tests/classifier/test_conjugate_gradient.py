@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse.linalg import cg
 
 from streamlabel.classifier.conjugate_gradient import conjugate_gradient, solve_conjugate_gradient, still_worked
-from streamlabel.classifier.design import Design
+from streamlabel.classifier.objective import Design
 from streamlabel.classifier.penalty import make_penalty
 
 

@@ -7,14 +7,13 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from streamlabel.classifier.anchored_ridge import solve_anchored_ridge
-from streamlabel.classifier.cholesky import CholeskyFactor
-from streamlabel.classifier.coupled import ridge_of_many_strengths, solve_coupled
-from streamlabel.classifier.design import Design, column_blocks, relative_residual
-from streamlabel.classifier.dual import solve_dual
+from streamlabel.classifier.direct import CholeskyFactor, solve_dual
+from streamlabel.classifier.objective import Design, column_blocks, relative_residual
 from streamlabel.classifier.penalty import make_penalty
-from streamlabel.exceptions import DataError
-from streamlabel.stats.factors import FeatureFactor, RowFactor
+from streamlabel.classifier.ridge import solve_anchored_ridge
+from streamlabel.classifier.solve import ridge_of_many_strengths, solve_coupled
+from streamlabel.errors import DataError
+from streamlabel.stats.spectral import FeatureFactor, RowFactor
 
 
 @pytest.fixture

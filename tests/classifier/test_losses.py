@@ -10,7 +10,7 @@ from scipy import optimize, special
 from sklearn.metrics import log_loss, mean_squared_error
 
 from streamlabel.classifier.losses import get_loss
-from streamlabel.exceptions import NotFoundError
+from streamlabel.errors import NotFoundError
 
 NAMES = ["squared", "logistic", "squared_hinge"]
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from streamlabel.classifier.metric_ridge import FeatureRidge, HatSpectrum, RowRidge, make_ridge, mean_square_length
+from streamlabel.classifier.ridge import FeatureRidge, HatSpectrum, RowRidge, make_ridge, mean_square_length
 
 KINDS = pytest.mark.parametrize("kind", [RowRidge, FeatureRidge])
 

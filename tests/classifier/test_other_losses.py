@@ -11,14 +11,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
-from streamlabel.classifier import conjugate_gradient, minimise, truncated_newton
+from streamlabel.classifier import conjugate_gradient
+from streamlabel.classifier import newton as truncated_newton
+from streamlabel.classifier import solve as minimise
 from streamlabel.classifier.losses import get_loss
 from streamlabel.classifier.objective import AnchoredObjective
 from streamlabel.classifier.penalty import make_penalty
 from streamlabel.classifier.solve import solve
 from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.metrics.ranking import precision_at_k
-from streamlabel.stats.factors import make_factor
+from streamlabel.stats.spectral import make_factor
 
 LOSSES = ["logistic", "squared_hinge"]
 SOLVERS = ["newton", "lbfgs"]

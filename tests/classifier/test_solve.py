@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from streamlabel.classifier import choice
-from streamlabel.classifier.choice import affords_factor, choose_squared_solver
-from streamlabel.classifier.design import Design
-from streamlabel.classifier.solve import SOLVERS, solve
-from streamlabel.exceptions import ConvergenceWarning, DataError, NotFoundError
-from streamlabel.stats.factors import make_factor
+from streamlabel.classifier import solve as choice
+from streamlabel.classifier.objective import Design
+from streamlabel.classifier.solve import SOLVERS, affords_factor, choose_squared_solver, solve
+from streamlabel.errors import ConvergenceWarning, DataError, NotFoundError
+from streamlabel.stats.spectral import make_factor
 
 
 @pytest.fixture

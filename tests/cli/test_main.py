@@ -19,9 +19,9 @@ from click.testing import CliRunner
 from processes import PATIENCE, started
 from streamlabel import __version__
 from streamlabel.cli import COMMANDS, main
-from streamlabel.cli._group import ExitCode, LazyCommand, StreamlabelGroup
-from streamlabel.cli._output import format_table, json_option, note, plural, progress_bar, write
-from streamlabel.exceptions import (
+from streamlabel.cli.group import ExitCode, LazyCommand, StreamlabelGroup
+from streamlabel.cli.output import format_table, json_option, note, plural, progress_bar, write
+from streamlabel.errors import (
     ConflictError,
     DataError,
     DownloadError,
@@ -142,7 +142,7 @@ def test_python_m_streamlabel() -> None:
 
 LONG = """
 import click
-from streamlabel.cli._group import StreamlabelGroup
+from streamlabel.cli.group import StreamlabelGroup
 group = StreamlabelGroup("streamlabel")
 @group.command()
 def talk():

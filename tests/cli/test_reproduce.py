@@ -16,8 +16,9 @@ import pytest
 from click.testing import CliRunner
 
 from processes import PATIENCE, started, wait_for
-from streamlabel.cli import _run_progress, main, reproduce
-from streamlabel.exceptions import StreamlabelError
+from streamlabel.cli import main, reproduce
+from streamlabel.cli import output as _run_progress
+from streamlabel.errors import StreamlabelError
 from streamlabel.experiments import provenance, report, runner, sets
 from streamlabel.experiments.budget import BudgetRecord
 from streamlabel.experiments.experiment import EXPERIMENTS

@@ -92,7 +92,7 @@ def test_a_lock_that_does_not_fit_is_one_error(tmp_path, monkeypatch):
     def full(descriptor, data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("streamlabel.store.lock.os.write", full)
+    monkeypatch.setattr("streamlabel.store.guard.os.write", full)
     told = the_error(run(tmp_path))
     assert told == f"error: cannot write to {tmp_path}: No space left on device; choose another folder with --out\n"
 

@@ -12,7 +12,7 @@ from click.testing import Result
 from sklearn.linear_model import Ridge
 
 from streamlabel import ModelStore
-from streamlabel.store.stats_file import read_stats
+from streamlabel.store.sums_file import read_stats
 
 Call = Callable[..., Result]
 Ask = Callable[..., Any]

@@ -15,7 +15,7 @@ from scipy import sparse
 
 import streamlabel
 from streamlabel import ModelStore
-from streamlabel.cli._words import SHELL_WORDS, in_shell_words
+from streamlabel.cli.output import SHELL_WORDS, in_shell_words
 from tagged_texts import tagged_texts
 
 Call = Callable[..., Result]

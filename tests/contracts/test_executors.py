@@ -8,10 +8,8 @@ import threading
 import numpy as np
 import pytest
 
-from streamlabel.exceptions import DataError, MissingExtraError
-from streamlabel.executors.interface import Executor
-from streamlabel.executors.joblib_pool import JoblibExecutor
-from streamlabel.executors.serial import SerialExecutor
+from streamlabel.errors import DataError, MissingExtraError
+from streamlabel.executors import Executor, JoblibExecutor, SerialExecutor
 
 BACK_ENDS = {
     "serial": SerialExecutor,

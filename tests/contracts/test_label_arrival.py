@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from streamlabel import StreamingLabelClassifier
-from streamlabel.models.arrival_checks import LABEL_ARRIVAL_CHECKS, check_label_arrival_old_scores_bit_identical
+from streamlabel.streaming.checks import LABEL_ARRIVAL_CHECKS, check_label_arrival_old_scores_bit_identical
 
 MODELS = {
     "default": {},

@@ -10,9 +10,9 @@ from scipy import sparse
 from sklearn.linear_model import Lasso
 
 from streamlabel.data.synthetic import make_planted_labels
-from streamlabel.stats.labels import centred_cross, signed_label_gram
-from streamlabel.structure.columns import SOLVERS
+from streamlabel.stats.label_gram import centred_cross, signed_label_gram
 from streamlabel.structure.objective import duality_gap, kkt_violation, lam_max, objective
+from streamlabel.structure.represent import SOLVERS
 
 WARM = ["active_set", "coordinate_descent"]  # the path of LARS begins at lam_max
 STEADY = ["active_set", "coordinate_descent"]  # solve dependent labels too; LARS may stop short there, and says so

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from streamlabel.data.annotations import load_annotations
-from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.errors import DataError, NotFoundError
 
 YES, NO, UNKNOWN = 1, 0, -1
 

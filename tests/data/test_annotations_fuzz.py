@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamlabel.data.annotations import Annotations, load_annotations
-from streamlabel.data.annotations.door import TOOLS
-from streamlabel.exceptions import DataError
+from streamlabel.data.annotations.read import TOOLS
+from streamlabel.errors import DataError
 
 AMOUNTS = [20, pytest.param(500, marks=pytest.mark.slow)]
 

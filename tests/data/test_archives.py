@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from streamlabel.data.archives import archive_kind, unpack
-from streamlabel.exceptions import DataError
+from streamlabel.data.fetch import archive_kind, unpack
+from streamlabel.errors import DataError
 
 TEXT = b"1 2 3\n" * 5000
 

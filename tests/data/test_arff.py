@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matrix_sets import assert_same_set, datasets
-from streamlabel.data import _limits
-from streamlabel.data._arff_header import read_header
-from streamlabel.data._arff_rows import RowReader
-from streamlabel.data.arff import read_arff, write_arff
-from streamlabel.exceptions import DataError
-from streamlabel.results import Dataset
+from streamlabel.data import files as _limits
+from streamlabel.data.arff import RowReader, read_arff, write_arff
+from streamlabel.data.arff_header import read_header
+from streamlabel.errors import DataError
+from streamlabel.types import Dataset
 
 HEAD = """% a comment
 @RELATION toy

@@ -21,12 +21,12 @@ from streamlabel.data.catalogue import (
     load_catalogue_set,
     load_catalogue_splits,
     locate,
+    read_split_rows,
     total,
 )
 from streamlabel.data.catalogue_entries import ENTRIES
-from streamlabel.data.catalogue_forms import read_split_rows
 from streamlabel.data.download import file_sha256
-from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.errors import DataError, NotFoundError
 from tiny_set import FORMS, TINY, expected, write_form
 
 PRESENT = ("bibtex", "delicious", "mediamill_reduced", "eurlex57k", "citeulike-t", "citeulike-t-min5")

@@ -15,16 +15,16 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import normalize
 
-from streamlabel._validation import canonical_labels, check_label_names
-from streamlabel.data._news_topics import CLOSINGS, FAMILIES, SECTIONS, TOPICS
 from streamlabel.data.catalogue import load_catalogue_set
-from streamlabel.data.corpus import ARRIVALS_FROM, LAST_DAY, make_news_corpus, topic_parents
-from streamlabel.data.label_stream import dated_stream, first_occurrence
-from streamlabel.exceptions import DataError
+from streamlabel.data.news import ARRIVALS_FROM, LAST_DAY, make_news_corpus, topic_parents
+from streamlabel.data.news_topics import CLOSINGS, FAMILIES, SECTIONS, TOPICS
+from streamlabel.data.streams import dated_stream, first_occurrence
+from streamlabel.errors import DataError
+from streamlabel.validation import canonical_labels, check_label_names
 
 DIGEST = """
 import hashlib
-from streamlabel.data.corpus import make_news_corpus
+from streamlabel.data.news import make_news_corpus
 c = make_news_corpus(300, random_state=7)
 parts = ["\\n".join(c.texts).encode(), c.Y.indices.tobytes(), c.Y.indptr.tobytes(), c.row_dates.tobytes()]
 print(hashlib.sha256(b"".join(parts)).hexdigest())

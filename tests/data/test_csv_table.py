@@ -12,8 +12,8 @@ import pytest
 from scipy import sparse
 
 from streamlabel.data.csv_table import read_csv, write_csv
-from streamlabel.exceptions import DataError
-from streamlabel.results import TextDataset
+from streamlabel.errors import DataError
+from streamlabel.types import TextDataset
 
 
 def read(content: str | bytes, **options) -> TextDataset:

@@ -13,7 +13,7 @@ import pytest
 from http_site import Site, closed_port, running_site
 from streamlabel.data import download
 from streamlabel.data.download import download_file, file_sha256
-from streamlabel.exceptions import DownloadError
+from streamlabel.errors import DownloadError
 
 BODY = bytes(range(256)) * 2000  # 512,000 bytes: several chunks
 SHA256 = hashlib.sha256(BODY).hexdigest()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from streamlabel.data.example import HELD_BACK, example_files, starter_files, write_files
 from streamlabel.data.jsonl import read_jsonl
-from streamlabel.exceptions import ConflictError
+from streamlabel.data.news import HELD_BACK, example_files, starter_files, write_files
+from streamlabel.errors import ConflictError
 
 
 @pytest.mark.parametrize("files", [example_files(200), example_files(300, seed=5), starter_files()])

@@ -22,7 +22,7 @@ from streamlabel.data.catalogue import find_entry, load_catalogue_splits
 from streamlabel.data.catalogue_entries import Entry, RemoteFile
 from streamlabel.data.download import file_sha256
 from streamlabel.data.fetch import fetch_set
-from streamlabel.exceptions import DataError, DownloadError, NotFoundError
+from streamlabel.errors import DataError, DownloadError, NotFoundError
 from tiny_set import N_TRAIN, ROWS, TINY, expected, svmlight, xc_text
 
 TRAIN, TEST = xc_text(ROWS[:N_TRAIN]).encode(), xc_text(ROWS[N_TRAIN:]).encode()

@@ -15,13 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from streamlabel.data import _limits
+from streamlabel.data import files as _limits
 from streamlabel.data.arff import read_arff
 from streamlabel.data.npz import read_npz
-from streamlabel.data.svmlight import read_svmlight
-from streamlabel.data.xc_text import read_xc_pair, read_xc_text
-from streamlabel.exceptions import DataError
-from streamlabel.results import Dataset
+from streamlabel.data.xc_svmlight import read_svmlight, read_xc_pair, read_xc_text
+from streamlabel.errors import DataError
+from streamlabel.types import Dataset
 
 XC = b"3 6 4\n0,2 1:0.5 4:-2.25\n 0:1e-3 5:7\n1,3\n"
 XF = b"2 3\n0:0.5 2:1\n1:2\n"

@@ -23,8 +23,8 @@ from streamlabel.data.csv_table import read_csv, write_csv
 from streamlabel.data.jsonl import read_jsonl, write_jsonl
 from streamlabel.data.parquet import read_parquet, write_parquet
 from streamlabel.data.text import TextVectorizer
-from streamlabel.exceptions import DataError
-from streamlabel.results import Dataset, TextDataset
+from streamlabel.errors import DataError
+from streamlabel.types import Dataset, TextDataset
 
 AMOUNTS = [pytest.param(100, id="fast"), pytest.param(2_000, id="slow", marks=pytest.mark.slow)]
 

@@ -13,8 +13,8 @@ import pytest
 from scipy import sparse
 
 from streamlabel.data.jsonl import read_jsonl, write_jsonl
-from streamlabel.exceptions import DataError, NotFoundError
-from streamlabel.results import Dataset, TextDataset
+from streamlabel.errors import DataError, NotFoundError
+from streamlabel.types import Dataset, TextDataset
 
 GOOD = '{"text": "a cat", "labels": ["cat"]}\n'
 

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from streamlabel.data.label_stream import (
+from streamlabel.data.streams import (
     annotated_rows,
     dated_stream,
     first_occurrence,
     ordered_stream,
     random_stream,
 )
-from streamlabel.exceptions import DataError
-from streamlabel.results import Dataset, TextDataset
+from streamlabel.errors import DataError
+from streamlabel.types import Dataset, TextDataset
 
 DATES = np.array(["2021-03-01", "2020-05-01", "NaT", "2020-05-01", "2022-01-01"], dtype="datetime64[D]")
 # Column: 0 first on 2020-05-01, 1 never, 2 on 2021-03-01, 3 on an undated row only, 4 on 2020-05-01, 5 on 2022-01-01.
@@ -75,7 +75,7 @@ def test_random_order_depends_on_the_seed_only():
 
 def test_streams_and_draws_do_not_depend_on_the_process():
     code = (
-        "import sys, numpy as np; from streamlabel.data.label_stream import annotated_rows, random_stream;"
+        "import sys, numpy as np; from streamlabel.data.streams import annotated_rows, random_stream;"
         "Y = np.eye(40, 6, dtype=np.int8); s = random_stream(50, 20, 7, random_state=8);"
         "m = annotated_rows(Y, 9, how='random', stratify=True, random_state=8);"
         "print([*s.past.tolist(), *s.arriving.tolist(), *m.indices.tolist()])"

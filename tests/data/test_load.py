@@ -10,8 +10,8 @@ import pytest
 from scipy import sparse
 
 from streamlabel.data.load import FORMATS, format_of, load_dataset
-from streamlabel.exceptions import DataError, NotFoundError
-from streamlabel.results import Dataset, TextDataset
+from streamlabel.errors import DataError, NotFoundError
+from streamlabel.types import Dataset, TextDataset
 
 Y_EXPECTED = [[1, 0], [0, 1]]
 CONTENTS = {
@@ -170,7 +170,7 @@ def test_who_may_not_read_a_file_is_not_told_that_it_is_damaged(
     def refuse(path: object, *_: object) -> None:
         raise PermissionError(13, "Permission denied", path)
 
-    for module in ("_bytes", "records"):
+    for module in ("files", "rows"):
         monkeypatch.setattr(f"streamlabel.data.{module}.open", refuse, raising=False)
     with pytest.raises(DataError, match=r"cannot be read: Permission denied$"):
         load_dataset(tmp_path / name)

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from scipy import sparse
 
 from matrix_sets import assert_same_matrix, assert_same_set, datasets
-from streamlabel.data import _limits
+from streamlabel.data import files as _limits
 from streamlabel.data.npz import read_npz, write_npz
-from streamlabel.exceptions import DataError, NotFoundError
-from streamlabel.results import Dataset
+from streamlabel.errors import DataError, NotFoundError
+from streamlabel.types import Dataset
 
 X = sparse.csr_array(np.array([[0, 1.5, 0], [2, 0, 3]]))
 Y = sparse.csr_array(np.array([[1, 0], [1, 1]], dtype=np.uint8))

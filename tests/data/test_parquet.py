@@ -12,8 +12,8 @@ import pytest
 from scipy import sparse
 
 from streamlabel.data.parquet import read_parquet, write_parquet
-from streamlabel.exceptions import DataError, MissingExtraError, NotFoundError
-from streamlabel.results import Dataset, TextDataset
+from streamlabel.errors import DataError, MissingExtraError, NotFoundError
+from streamlabel.types import Dataset, TextDataset
 
 pa = pytest.importorskip("pyarrow", reason="the extra 'arrow' is not installed")
 pq = pytest.importorskip("pyarrow.parquet")

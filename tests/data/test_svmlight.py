@@ -11,10 +11,10 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from matrix_sets import assert_same_set, datasets
-from streamlabel.data import _limits
-from streamlabel.data.svmlight import read_svmlight, write_svmlight
-from streamlabel.exceptions import DataError
-from streamlabel.results import Dataset
+from streamlabel.data import files as _limits
+from streamlabel.data.xc_svmlight import read_svmlight, write_svmlight
+from streamlabel.errors import DataError
+from streamlabel.types import Dataset
 
 
 def written(folder: Path, content: str) -> Path:

@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import Lasso, Ridge
 
 from streamlabel.data.synthetic import make_planted_labels
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -13,8 +13,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from streamlabel.data.text import TextVectorizer, vectorise
-from streamlabel.exceptions import DataError, NotFoundError
-from streamlabel.results import TextDataset
+from streamlabel.errors import DataError, NotFoundError
+from streamlabel.types import TextDataset
 
 TEXTS = [
     "The cat sat on the mat.",

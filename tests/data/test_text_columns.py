@@ -9,9 +9,17 @@ from pathlib import Path
 import pytest
 
 from streamlabel.data.load import load_dataset
-from streamlabel.data.text_columns import HEAD, TextColumns, begins_as_table, guess_columns, replayable
-from streamlabel.data.text_rows import read_one_label_rows, read_text_lines, read_text_rows
-from streamlabel.exceptions import DataError
+from streamlabel.data.text_columns import (
+    HEAD,
+    TextColumns,
+    begins_as_table,
+    guess_columns,
+    read_one_label_rows,
+    read_text_lines,
+    read_text_rows,
+    replayable,
+)
+from streamlabel.errors import DataError
 
 
 def guess(path: Path, content: str, **options: object) -> TextColumns:

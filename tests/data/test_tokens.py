@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streamlabel.data._tokens import Tokens, byte_table
+from streamlabel.data.tokens import Tokens, byte_table
 
 SPACES = byte_table({b" \n": 1})
 DIGITS = st.text("0123456789", max_size=22)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from streamlabel._validation import canonical_csr, canonical_labels
 from streamlabel.data.twins import make_twin
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
+from streamlabel.validation import canonical_csr, canonical_labels
 
 DIGEST = """
 import hashlib

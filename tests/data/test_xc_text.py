@@ -13,11 +13,11 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from matrix_sets import assert_same_set, datasets
-from streamlabel.data import _limits
+from streamlabel.data import files as _limits
 from streamlabel.data.npz import read_npz
-from streamlabel.data.xc_text import read_xc_pair, read_xc_text, write_xc_pair, write_xc_text
-from streamlabel.exceptions import DataError, NotFoundError
-from streamlabel.results import Dataset
+from streamlabel.data.xc_svmlight import read_xc_pair, read_xc_text, write_xc_pair, write_xc_text
+from streamlabel.errors import DataError, NotFoundError
+from streamlabel.types import Dataset
 
 GOOD = "4 5 3\n0,2 1:0.5 4:-2\n 0:1e-3\n1\n\n"
 

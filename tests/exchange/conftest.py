@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from streamlabel import StreamingLabelClassifier
-from streamlabel.data.corpus import make_news_corpus
-from streamlabel.models.tagger import MemoryTagger
+from streamlabel.data.news import make_news_corpus
+from streamlabel.tagging.tagger import MemoryTagger
 
 NAMES = ["=cmd|' /C calc'!A0", "-1+2", "@SUM(A1)", "+é", 'a, "b"', "<img src=x>", "日本語"]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from streamlabel.exceptions import DataError
-from streamlabel.exchange import export
+from streamlabel.errors import DataError
+from streamlabel.exchange.export import export
 
 
 def test_npz(classifier, rows, tmp_path):

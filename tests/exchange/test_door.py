@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from streamlabel import ModelStore, StreamingLabelClassifier
-from streamlabel.exceptions import DataError, MissingExtraError
-from streamlabel.exchange import FORMATS, export
-from streamlabel.models.tagger import MemoryTagger
+from streamlabel.errors import DataError, MissingExtraError
+from streamlabel.exchange.export import FORMATS, export
+from streamlabel.tagging.tagger import MemoryTagger
 
 
 def test_the_format_is_told_by_name_or_ending(classifier, tmp_path):

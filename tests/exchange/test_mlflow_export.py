@@ -11,9 +11,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from streamlabel.exceptions import ConflictError, DataError
-from streamlabel.exchange import export
-from streamlabel.models.tagger import MemoryTagger
+from streamlabel.errors import ConflictError, DataError
+from streamlabel.exchange.export import export
+from streamlabel.tagging.tagger import MemoryTagger
 
 needs_mlflow = pytest.mark.skipif(find_spec("mlflow") is None, reason="the extra mlflow is not installed")
 

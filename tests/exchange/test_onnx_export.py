@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from streamlabel.data.text import TextVectorizer
-from streamlabel.exceptions import DataError
-from streamlabel.exchange import export, onnx_export
-from streamlabel.models.tagger import MemoryTagger
+from streamlabel.errors import DataError
+from streamlabel.exchange import onnx_export
+from streamlabel.exchange.export import export
+from streamlabel.tagging.tagger import MemoryTagger
 
 onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is a development tool")

@@ -10,8 +10,9 @@ import pytest
 from scipy import sparse
 
 from streamlabel import StreamingLabelClassifier
-from streamlabel.exceptions import DataError
-from streamlabel.exchange import export, to_sklearn
+from streamlabel.errors import DataError
+from streamlabel.exchange.export import export
+from streamlabel.exchange.sklearn_export import to_sklearn
 
 
 def test_each_form_keeps_its_numbers(classifier, rows):

@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 
-from streamlabel.exchange import export
+from streamlabel.exchange.export import export
 
 
 def test_csv_has_every_label_and_its_figures(classifier, tmp_path):

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.bounds import EXPERIMENT, BoundsTask, keys, run, run_on, tasks
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.report import Results, write_results
 from streamlabel.experiments.runner import planned, record_file, run_experiment
 from streamlabel.experiments.theorems import DISTANCE, KEY, KINDS, RANDOM, RISK, random_problem, random_rows
-from streamlabel.results import Dataset
+from streamlabel.types import Dataset
 
 SMALL = BoundsTask(RISK, "a", 0, sizes=(60, 10**9), n_batches=2)
 

@@ -12,14 +12,14 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.preprocessing import normalize
 
-from streamlabel.data.label_stream import random_stream
+from streamlabel.data.streams import random_stream
 from streamlabel.data.synthetic import make_planted_labels
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.budget import BudgetRecord, BudgetTask, keys, run_on
 from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE
 from streamlabel.experiments.record_file import timeless
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import Dataset
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.types import Dataset
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from scipy import sparse
 
 from planted_past import planted_past
 from streamlabel import LEML
+from streamlabel.baselines.sleec import SLEEC
 from streamlabel.experiments.budget_methods import METHODS
 from streamlabel.experiments.budget_past import Past, Trial
-from streamlabel.models.sleec import SLEEC
 
 ROWS, ABLE = np.arange(0, 120, 3), np.array([0, 2, 3])
 both = pytest.mark.parametrize("name", ["LEML", "SLEEC"])

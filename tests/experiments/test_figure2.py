@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from planted_set import planted_sets
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments import figure2, methods
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.figure2 import Figure2Record

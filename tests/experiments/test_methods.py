@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 
 from planted_set import planted_sets
 from streamlabel import LEML
-from streamlabel.exceptions import DataError, MissingExtraError
+from streamlabel.errors import DataError, MissingExtraError
 from streamlabel.experiments import peers, tuning
 from streamlabel.experiments.learners import Apart
 from streamlabel.experiments.methods import BR, METHODS, SLL, Method, installed, parse_methods, sized, to_run

@@ -8,7 +8,7 @@ from statistics import quantiles
 import numpy as np
 import pytest
 
-from streamlabel.exceptions import StreamlabelError
+from streamlabel.errors import StreamlabelError
 from streamlabel.experiments.plots import draw, line_styles, series
 from streamlabel.experiments.spec import Plot
 

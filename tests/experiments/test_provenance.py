@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments import provenance
 from streamlabel.experiments.provenance import CommandRun, Origin, read_origin, with_command, write_origin
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlabel.exceptions import DataError, StreamlabelError
+from streamlabel.errors import DataError, StreamlabelError
 from streamlabel.experiments.record_file import RecordFile, read_records, write_whole
 
 

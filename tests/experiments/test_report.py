@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlabel.exceptions import DataError, MissingExtraError, NotFoundError
+from streamlabel.errors import DataError, MissingExtraError, NotFoundError
 from streamlabel.experiments.compare import family_of, standings
 from streamlabel.experiments.experiment import EXPERIMENTS, Registered, Setting
 from streamlabel.experiments.record_file import read_records

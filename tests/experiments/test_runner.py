@@ -13,7 +13,7 @@ import pytest
 
 import toy_experiment
 from processes import PATIENCE, started, wait_for
-from streamlabel.exceptions import ConflictError, DataError, StreamlabelError
+from streamlabel.errors import ConflictError, DataError, StreamlabelError
 from streamlabel.experiments import workers
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.provenance import read_origin

@@ -13,8 +13,8 @@ from sklearn.metrics import label_ranking_loss, roc_auc_score
 
 from planted_set import planted_sets
 from streamlabel import StreamingLabelClassifier
-from streamlabel.data.label_stream import random_stream
-from streamlabel.exceptions import DataError
+from streamlabel.data.streams import random_stream
+from streamlabel.errors import DataError
 from streamlabel.experiments import table2
 from streamlabel.experiments.experiment import Key, Setting
 from streamlabel.experiments.methods import BR, METHODS, PEERS, SLL

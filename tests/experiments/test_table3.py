@@ -11,7 +11,7 @@ from scipy import sparse
 
 from streamlabel import StreamingLabelClassifier
 from streamlabel.cli import main
-from streamlabel.exceptions import NotFoundError
+from streamlabel.errors import NotFoundError
 from streamlabel.experiments.paper import NEIGHBOURS
 from streamlabel.experiments.report import Results, write_results
 from streamlabel.experiments.runner import record_file
@@ -31,8 +31,8 @@ from streamlabel.experiments.table3 import (
     run_on,
     shown_names,
 )
-from streamlabel.models.calibration import LAM
-from streamlabel.results import Dataset
+from streamlabel.streaming.trials import LAM
+from streamlabel.types import Dataset
 
 TASK = NeighbourTask("toy", ("made", "lonely"), (0, 1, 2, 3))
 

@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from streamlabel import StreamingLabelClassifier
 from streamlabel.cli import main
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments import births as births_module
 from streamlabel.experiments import timeline
 from streamlabel.experiments.births import (
@@ -56,7 +56,7 @@ def column(data, name: str) -> np.ndarray:
 
 def test_labels_are_learned_from_their_first_year_and_judged_later(data, records):
     assert records
-    assert (np.diff(data.dates) >= np.timedelta64(0)).all()
+    assert (np.diff(data.dates) >= np.timedelta64(0, "D")).all()
     edges = age_edges(1)
     for record in records:
         answers = column(data, record.label)

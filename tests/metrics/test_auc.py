@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.metrics.auc import (
     LabelAccumulator,
     MicroAccumulator,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.metrics import auc, blocks, ranking
 from streamlabel.metrics.blocks import ColumnBlocks, RowBlocks
 

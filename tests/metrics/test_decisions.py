@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn import metrics as sk
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.metrics.blocks import RowBlocks
 from streamlabel.metrics.decisions import DecisionAccumulator, hamming_loss, label_f1, macro_f1, micro_f1
 

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from streamlabel.metrics.auc import label_auc
 from streamlabel.metrics.blocks import ColumnBlocks, RowBlocks
-from streamlabel.metrics.summary import evaluate
+from streamlabel.metrics.evaluate import evaluate
 
 N_ROWS, N_LABELS = 2_000, 50_000
 DENSE_BYTES = 4 * N_ROWS * N_LABELS  # 400 MB in float32

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from streamlabel.metrics.summary import METRICS, evaluate
+from streamlabel.metrics.evaluate import METRICS, evaluate
 
 RANKING = [name for name in METRICS if name not in ("PSP@k", "hamming_loss", "micro_f1", "macro_f1")]
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn import metrics as sk
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.metrics.ranking import (
     RANKING_METRICS,
     RankingAccumulator,

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.metrics import auc, decisions, ranking
 from streamlabel.metrics.blocks import RowBlocks
-from streamlabel.metrics.summary import METRICS, evaluate
+from streamlabel.metrics.evaluate import METRICS, evaluate
 
 THRESHOLD = 0.25
 

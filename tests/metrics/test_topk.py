@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.metrics import blocks
 from streamlabel.metrics.topk import top_k
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from streamlabel import Tagger
-from streamlabel.serve.gate import Gate, names_of
-from streamlabel.serve.living import LivingTagger
+from streamlabel.serve.access import Gate, names_of
+from streamlabel.serve.live_tagger import LivingTagger
 from tagged_texts import tagged_texts
 
 

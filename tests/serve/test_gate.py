@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from streamlabel.exceptions import DataError, NotFoundError, StreamlabelError
-from streamlabel.serve.gate import Gate, host_name, is_loopback, names_of, read_token
-from streamlabel.serve.refusals import Refusal
+from streamlabel.errors import DataError, NotFoundError, StreamlabelError
+from streamlabel.serve.access import Gate, Refusal, host_name, is_loopback, names_of, read_token
 from streamlabel.serve.server import address_of, listen, url_of
 
 TOKEN = "k" * 32

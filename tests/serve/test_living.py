@@ -12,12 +12,12 @@ import pytest
 
 from processes import wait_for
 from streamlabel import ModelStore, Tagger
-from streamlabel.exceptions import ConflictError
-from streamlabel.models.tagger import MemoryTagger
-from streamlabel.serve import living as living_module
-from streamlabel.serve import requests
-from streamlabel.serve.living import LivingTagger
-from streamlabel.serve.refusals import GONE
+from streamlabel.errors import ConflictError
+from streamlabel.serve import live_tagger as living_module
+from streamlabel.serve import routes as requests
+from streamlabel.serve.access import GONE
+from streamlabel.serve.live_tagger import LivingTagger
+from streamlabel.tagging.tagger import MemoryTagger
 from tagged_texts import NEW, tagged_texts
 
 DATA = tagged_texts(200, 60)
@@ -181,7 +181,7 @@ def test_what_the_learner_has_written_is_not_written_again(living: LivingTagger,
 
 def test_a_learner_that_failed_midway_is_not_used_again(living: LivingTagger, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("streamlabel.store.tagger_store.replace_classifiers", _out_of_memory)
+        patched.setattr("streamlabel.store.stored_tagger.replace_classifiers", _out_of_memory)
         with pytest.raises(MemoryError):
             living.learn("football", answers("football"), [])
     _, revision = living.learn("hospitals", answers("hospitals"), [])

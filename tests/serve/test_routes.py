@@ -15,13 +15,13 @@ from click.testing import CliRunner
 from processes import PATIENCE
 from streamlabel import ModelStore, Tagger
 from streamlabel.cli import main
-from streamlabel.models.tagger import MemoryTagger
-from streamlabel.serve import answers, app
+from streamlabel.serve import app
+from streamlabel.serve import routes as answers
+from streamlabel.serve.access import BROKEN, BUSY, Gate
 from streamlabel.serve.app import HEADERS, READERS
-from streamlabel.serve.gate import Gate
-from streamlabel.serve.living import LivingTagger
-from streamlabel.serve.refusals import BROKEN, BUSY
-from streamlabel.serve.requests import MOST_BYTES, MOST_K, MOST_TEXTS
+from streamlabel.serve.live_tagger import LivingTagger
+from streamlabel.serve.routes import MOST_BYTES, MOST_K, MOST_TEXTS
+from streamlabel.tagging.tagger import MemoryTagger
 from tagged_texts import tagged_texts
 
 DATA = tagged_texts(200, 60)

@@ -16,10 +16,10 @@ import pytest
 
 from processes import PATIENCE, wait_for
 from streamlabel import Tagger
-from streamlabel.models.tagger import MemoryTagger
-from streamlabel.serve.gate import Gate
-from streamlabel.serve.living import LivingTagger
+from streamlabel.serve.access import Gate
+from streamlabel.serve.live_tagger import LivingTagger
 from streamlabel.serve.server import listen, make_server
+from streamlabel.tagging.tagger import MemoryTagger
 from tagged_texts import tagged_texts
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from streamlabel.stats.factors import FeatureFactor, RowFactor, make_factor
+from streamlabel.stats.spectral import FeatureFactor, RowFactor, make_factor
 
 
 @pytest.fixture(params=[(60, 15), (15, 60), (30, 30)], ids=["tall", "wide", "square"])

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.stats import sums as module
 from streamlabel.stats.sums import Stats
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from streamlabel import ModelStore, StreamingLabelClassifier
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 
 N_FEATURES, STEP = 2000, 7
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streamlabel import ModelStore, StreamingLabelClassifier
-from streamlabel.exceptions import DataError, NotFoundError
+from streamlabel.errors import DataError, NotFoundError
 from streamlabel.store.format import HEADER_SIZE
 
 N_FEATURES = 24

@@ -9,10 +9,9 @@ import pytest
 from scipy import sparse
 
 from streamlabel import ModelStore, StreamingLabelClassifier
-from streamlabel.store import fast_top
-from streamlabel.store.batch_predict import predict_rows, rows_within
+from streamlabel.store import predict as fast_top
 from streamlabel.store.classifiers import StoredClassifiers
-from streamlabel.store.fast_top import fast_top_labels
+from streamlabel.store.predict import fast_top_labels, predict_rows, rows_within
 
 
 def make_store(path: Path, coef: np.ndarray, intercept: np.ndarray) -> ModelStore:

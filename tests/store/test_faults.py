@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from streamlabel import ModelStore, StreamingLabelClassifier
-from streamlabel.exceptions import ConflictError, DataError, NotFoundError
-from streamlabel.store.catalogue import journal_mode
+from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.store.sqlite import journal_mode
 
 SCRIPT = Path(__file__).with_name("full_disk.py")
 NEW, OLD = (3, 53, 0), (3, 40, 1)
@@ -60,7 +60,7 @@ def test_a_read_only_directory_can_be_read(stored, monkeypatch, tmp_path):
     script.write_text(
         "import sys, numpy as np\n"
         "from streamlabel import ModelStore\n"
-        "from streamlabel.exceptions import DataError\n"
+        "from streamlabel.errors import DataError\n"
         "for name in ('truncate', 'wal'):\n"
         "    path = sys.argv[1] + '/' + name\n"
         "    store = ModelStore.open(path)\n"

@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from streamlabel import ModelStore
-from streamlabel.exceptions import ConflictError, DataError, NotFoundError
-from streamlabel.store.records import LabelChange
+from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.store.history import LabelChange
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streamlabel import ModelStore
-from streamlabel.exceptions import ConflictError, DataError, NotFoundError
+from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.store.format import APPLICATION_ID, file_name
 
 REFUSED = (DataError, NotFoundError, ConflictError)

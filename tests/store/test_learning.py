@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from streamlabel.models.calibration import RECIPES, Trial
-from streamlabel.store.learning import decode_trials, encode_trials
 from streamlabel.store.parts import Part
+from streamlabel.store.stored_rows import decode_trials, encode_trials
+from streamlabel.streaming.trials import RECIPES, Trial
 
 
 def test_trials_come_back_unless_the_recipes_are_others():

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
 from streamlabel import ModelStore, StreamingLabelClassifier
-from streamlabel.exceptions import ConflictError, DataError, NotFoundError
+from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.store.parts import Part
 
 

@@ -12,7 +12,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from streamlabel import ModelStore, StreamingLabelClassifier, Tagger
-from streamlabel.exceptions import ConflictError, DataError, NotFoundError
+from streamlabel.errors import ConflictError, DataError, NotFoundError
 from tagged_texts import NEW, tagged_texts
 
 DATA = tagged_texts()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamlabel.structure.active_set import solve_active_set
-from streamlabel.structure.columns import SOLVERS, solve_column
+from streamlabel.structure.lasso import solve_active_set
 from streamlabel.structure.objective import duality_gap, lam_max
+from streamlabel.structure.represent import SOLVERS, solve_column
 
 
 def dependent_labels(seed):

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from streamlabel.exceptions import DataError
-from streamlabel.stats.labels import centred_cross
-from streamlabel.structure.dictionary import _equal, _proportional, choose_dictionary
-from streamlabel.structure.label_clusters import cluster_labels
+from streamlabel.errors import DataError
+from streamlabel.stats.label_gram import centred_cross
+from streamlabel.structure.dictionary import _equal, _proportional, choose_dictionary, cluster_labels
 from streamlabel.structure.represent import represent
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamlabel.structure.active_set import solve_active_set
 from streamlabel.structure.lars import lars_path, solve_lars
+from streamlabel.structure.lasso import solve_active_set
 from streamlabel.structure.objective import duality_gap, kkt_violation, lam_max
 
 

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from streamlabel.exceptions import ConvergenceWarning, DataError
-from streamlabel.executors.joblib_pool import JoblibExecutor
-from streamlabel.executors.serial import SerialExecutor
-from streamlabel.stats.labels import centred_cross, signed_label_gram
-from streamlabel.structure.active_set import solve_active_set
-from streamlabel.structure.columns import SOLVERS
+from streamlabel.errors import ConvergenceWarning, DataError
+from streamlabel.executors import JoblibExecutor, SerialExecutor
+from streamlabel.stats.label_gram import centred_cross, signed_label_gram
+from streamlabel.structure.lasso import solve_active_set
 from streamlabel.structure.objective import duality_gap, kkt_violation
-from streamlabel.structure.represent import lasso_path, represent
+from streamlabel.structure.represent import SOLVERS, lasso_path, represent
 
 N_PAST, N_NEW = 20, 5
 

@@ -94,8 +94,8 @@ def test_the_risk_is_bounded_in_every_draw_of_a_known_distribution(n_rows):
     for _ in range(200):
         rows = rng.integers(8, size=n_rows)
         X, targets = points[rows], (rng.random((n_rows, 2)) < chances[rows]).astype(float)
-        codes = np.linalg.lstsq(X @ past, targets)[0]
-        weights = past @ codes + np.linalg.lstsq(X, targets - X @ past @ codes)[0]
+        codes = np.linalg.lstsq(X @ past, targets, rcond=None)[0]
+        weights = past @ codes + np.linalg.lstsq(X, targets - X @ past @ codes, rcond=None)[0]
         scores = points @ weights
         risk = (chances * clipped_loss(1.0, scores) + (1 - chances) * clipped_loss(0.0, scores)).mean(axis=0)
         bound = risk_bound(X, targets, weights, past, codes, delta=0.05)

@@ -12,11 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from streamlabel.classifier.design import Design, column_blocks
+from streamlabel.classifier.objective import Design, column_blocks
 from streamlabel.classifier.penalty import Penalty
-from streamlabel.results import CSR, BoolArray, FloatArray, IntArray
-
-__all__ = ["Operator", "column_lengths", "conjugate_gradient", "solve_conjugate_gradient", "still_worked"]
+from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 
 Operator = Callable[[FloatArray], FloatArray]
 

@@ -16,11 +16,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from streamlabel.exceptions import NotFoundError
-from streamlabel.results import FloatArray
-
-__all__ = ["Loss", "LogisticLoss", "SquaredHingeLoss", "SquaredLoss", "get_loss"]
-
+from streamlabel.errors import NotFoundError
+from streamlabel.types import FloatArray
 
 _LOG_ROWS = 512
 

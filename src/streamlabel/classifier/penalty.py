@@ -18,10 +18,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from streamlabel.results import FloatArray, IntArray
-from streamlabel.stats.factors import dense
-
-__all__ = ["SMALLEST_SHARE", "Penalty", "make_penalty"]
+from streamlabel.stats.spectral import dense
+from streamlabel.types import FloatArray, IntArray
 
 SMALLEST_SHARE = 1e-8
 _SAID_SHARE = 1e-5

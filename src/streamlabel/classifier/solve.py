@@ -1,28 +1,231 @@
-"""The door to step 2: classifiers for a batch of new labels, by the solver that suits the size and the loss."""
+"""The door to step 2: classifiers for a batch of new labels, by the solver that suits the size and the loss.
+
+Which solver for which size, and why, in words for the report.
+
+Times are guessed from counts of multiplications and rough rates of one core; only their ratios matter.
+
+The whole coupled batch with the squared loss: a Sylvester equation, solved in two spectral bases at once.
+
+Setting the gradient to zero gives ``A V + beta V N = R`` with ``A = Xc'Xc``, ``N = M M'`` and ``R = Xc'Y + beta P M'``.
+With ``N = Q diag(q) Q'`` the columns of ``V Q`` are separate::
+
+    (A + beta q_j I) (V Q)_j = Xc'(Y Q)_j + beta (P M' Q)_j
+
+and column j is a plain ridge of strength ``beta q_j`` toward the anchor ``(P M' Q)_j / q_j``. The factor of the rows
+solves it for every strength without a further factorisation. ``S2 = 0`` is the plain anchored ridge, bit for bit.
+
+A batch under any loss, in blocks of separate labels.
+
+Labels without a coupling are problems of their own, so they are solved in blocks that share products with the rows,
+labels of like frequency together since they take about as many steps. Coupled labels are one block.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from streamlabel._validation import checked_matrix
-from streamlabel.classifier.choice import choose_squared_solver
-from streamlabel.classifier.cholesky import CholeskyFactor
 from streamlabel.classifier.conjugate_gradient import solve_conjugate_gradient
-from streamlabel.classifier.coupled import solve_coupled
-from streamlabel.classifier.design import Design, relative_residual
-from streamlabel.classifier.dual import solve_dual
+from streamlabel.classifier.direct import CholeskyFactor, solve_dual
+from streamlabel.classifier.lbfgs import minimise_lbfgs
 from streamlabel.classifier.losses import Loss, get_loss
-from streamlabel.classifier.minimise import minimise_batch
+from streamlabel.classifier.newton import (
+    NewtonResult,
+    ShiftedInverse,
+    diagonal_inverse,
+    minimise_newton,
+    spectral_inverse,
+)
+from streamlabel.classifier.objective import (
+    AnchoredObjective,
+    Design,
+    column_blocks,
+    column_sums,
+    dense_columns,
+    relative_residual,
+)
 from streamlabel.classifier.penalty import Penalty, make_penalty
-from streamlabel.exceptions import ConvergenceWarning, DataError, NotFoundError
-from streamlabel.results import CSR, FloatArray, SolveReport
-from streamlabel.stats.factors import RidgeFactor, dense, make_factor
+from streamlabel.classifier.ridge import solve_anchored_ridge
+from streamlabel.errors import ConvergenceWarning, DataError, NotFoundError
+from streamlabel.stats.spectral import RidgeFactor, dense, make_factor
+from streamlabel.stats.threads import one_thread
+from streamlabel.types import CSR, FloatArray, IntArray, SolveReport
+from streamlabel.validation import checked_matrix
 
-__all__ = ["SOLVERS", "solve"]
+# A square matrix of this order takes 0.5 GB, and about a minute of one core to eigendecompose.
+FACTOR_LIMIT = 8_000
+
+# Multiplications a second: dense products and factorisations, products of sparse rows with dense columns, and
+# products of two sparse matrices.
+_DENSE_RATE = 2e10
+_SPARSE_RATE = 2e9
+_GRAM_RATE = 3e8
+
+# Conjugate gradients are less exact than a factor, so by a cautious guess they have to take half of its time.
+_GUESSED_ITERATIONS = 100
+_PREFERENCE = 2.0
+
+
+def too_large(X: CSR | FloatArray) -> bool:
+    """Whether rows and features are both too many for a factor, so that the squared loss is solved by iterations."""
+    return min(X.shape) > FACTOR_LIMIT
+
+
+def choose_squared_solver(design: Design, n_labels: int, *, coupled: bool, has_factor: bool) -> tuple[str, str]:
+    """The solver for the squared loss and the reason."""
+    n, d = design.n_rows, design.n_features
+    order = min(n, d)
+    size = f"{n} rows, {d} features, {n_labels} labels"
+    if has_factor:
+        return "spectral", "a factor of the rows was given"
+    if order > FACTOR_LIMIT:
+        return "conjugate_gradient", f"{size}: too many of both for a factor (limit {FACTOR_LIMIT})"
+    iterating = _GUESSED_ITERATIONS * _product_time(design, n_labels)
+    factoring = _gram_time(design) + (_eigen_time(order) if coupled else order**3 / 3.0 / _DENSE_RATE)
+    if sparse.issparse(design.X) and _PREFERENCE * iterating < factoring:
+        return "conjugate_gradient", f"{size}: few labels on sparse rows, a factor would take longer"
+    if coupled:
+        return "spectral", f"{size}: coupled labels, and a factor of order {order} is affordable"
+    if n < d:
+        return "dual", f"{size}: fewer rows than features"
+    return "cholesky", f"{size}: one beta and no coupling"
+
+
+def affords_factor(design: Design, n_labels: int) -> bool:
+    """Whether Newton's inner solves should be preconditioned with a spectral factor made for them.
+
+    On sparse texts it saves a tenth to a third of the inner steps, on dense features more than half: applying it must
+    take a quarter of the product with X and X' that it goes with, and making it has to be paid back by the products
+    that it saves, guessed as 25 for each label.
+    """
+    order = min(design.n_rows, design.n_features)
+    product = _product_time(design, n_labels)
+    applying = 2.0 * order**2 * n_labels / _DENSE_RATE
+    making = _gram_time(design) + _eigen_time(order)
+    return order <= FACTOR_LIMIT and 4.0 * applying <= product and making <= 25.0 * product
+
+
+def _stored(design: Design) -> int:
+    return int(design.X.nnz) if sparse.issparse(design.X) else design.n_rows * design.n_features
+
+
+def _product_time(design: Design, n_labels: int) -> float:
+    """Seconds for ``X'(X Z)``."""
+    return 2.0 * _stored(design) * n_labels / (_SPARSE_RATE if sparse.issparse(design.X) else _DENSE_RATE)
+
+
+def _gram_time(design: Design) -> float:
+    """Seconds for the smaller of ``X'X`` and ``XX'``."""
+    n, d = design.n_rows, design.n_features
+    stored = _stored(design)
+    if not sparse.issparse(design.X):
+        return stored * min(n, d) / _DENSE_RATE
+    # As if rows (or columns, for the kernel) were equally long: each costs the square of its length.
+    return stored * stored / max(n, d) / _GRAM_RATE
+
+
+def _eigen_time(order: int) -> float:
+    return 5.0 * order**3 / _DENSE_RATE
+
+
+def solve_coupled(factor: RidgeFactor, projected: FloatArray, penalty: Penalty) -> FloatArray:
+    """The classifiers (d, k) for projected targets (r, k), coupled or not."""
+    if not penalty.coupled:
+        return solve_anchored_ridge(factor, projected, penalty.anchor, penalty.beta)
+    anchor = penalty.rotated_anchor()
+    residual = penalty.rotate(projected) - factor.project_scores(anchor)
+    return penalty.unrotate(anchor + ridge_of_many_strengths(factor, residual, penalty.beta * penalty.strengths))
+
+
+def ridge_of_many_strengths(factor: RidgeFactor, projected: FloatArray, betas: FloatArray) -> FloatArray:
+    """Ridge (d, k) of projected targets (r, k), column j with its own strength ``betas[j]``, in one product."""
+    # weights(z, b) multiplies by 1 / (a + b); any one b will do once z carries (a + b) / (a + b_j).
+    middle = float(np.median(betas))
+    values = factor.eigenvalues[:, None]
+    return factor.weights(projected * ((values + middle) / (values + betas)), middle)
+
+
+def minimise_batch(
+    solver: str,
+    design: Design,
+    targets: FloatArray | CSR,
+    loss: Loss,
+    penalty: Penalty,
+    factor: RidgeFactor | None,
+    *,
+    tolerance: float,
+    max_iter: int,
+    map_blocks: Callable[..., Iterable[Any]] = map,
+) -> tuple[FloatArray, FloatArray, int, float, str]:
+    """Weights (d, k), intercepts (k,), iterations, the largest relative gradient, and a note.
+
+    solver : ``"newton"`` or ``"lbfgs"``;   factor : of the rows, for Newton's preconditioner, or None
+    """
+    blocks = _label_blocks(design, targets, penalty)
+    run = _runner(solver, design, targets, loss, penalty, factor, tolerance, max_iter)
+    # Products with sparse rows do not go through BLAS; what does is small, and several threads would only spin.
+    alone = sparse.issparse(design.X) or map_blocks is not map
+    with one_thread() if alone else nullcontext():
+        results: list[NewtonResult] = list(map_blocks(run, blocks))
+    n_labels = penalty.anchor.shape[1]
+    weights, intercept = np.empty_like(penalty.anchor), np.empty(n_labels)
+    for labels, result in zip(blocks, results, strict=True):
+        weights[:, labels], intercept[labels] = result.weights, result.intercept
+    n_inner = sum(result.n_inner for result in results)
+    return (
+        weights,
+        intercept,
+        max(result.n_outer for result in results),
+        max(float(result.violations.max()) for result in results),
+        f"{n_inner / n_labels:.0f} inner steps a label in {len(blocks)} block(s)",
+    )
+
+
+def _label_blocks(design: Design, targets: FloatArray | CSR, penalty: Penalty) -> list[IntArray]:
+    n_labels = penalty.anchor.shape[1]
+    if penalty.coupled:
+        return [np.arange(n_labels)]
+    order = np.argsort(-column_sums(targets), kind="stable")
+    return [order[block] for block in column_blocks(n_labels, design.n_rows)]
+
+
+def _runner(
+    solver: str,
+    design: Design,
+    targets: FloatArray | CSR,
+    loss: Loss,
+    penalty: Penalty,
+    factor: RidgeFactor | None,
+    tolerance: float,
+    max_iter: int,
+) -> Callable[[IntArray], NewtonResult]:
+    inverse = _inverse(design, penalty, factor) if solver == "newton" else None
+
+    def run(labels: IntArray) -> NewtonResult:
+        objective = AnchoredObjective(
+            design.X,
+            loss.encode(dense_columns(targets, labels)),
+            loss,
+            penalty if penalty.coupled else penalty.take(labels),
+            design.fit_intercept,
+        )
+        if inverse is None:
+            return minimise_lbfgs(objective, tolerance=tolerance, max_iter=max_iter)
+        return minimise_newton(objective, inverse, tolerance=tolerance, max_iter=max_iter)
+
+    return run
+
+
+def _inverse(design: Design, penalty: Penalty, factor: RidgeFactor | None) -> ShiftedInverse:
+    if factor is None and affords_factor(design, penalty.anchor.shape[1]):
+        factor = make_factor(design.X, centre=design.fit_intercept)
+    return diagonal_inverse(design.gram_diagonal()) if factor is None else spectral_inverse(factor)
+
 
 SOLVERS = ("auto", "spectral", "cholesky", "dual", "conjugate_gradient", "newton", "lbfgs")
 _DIRECT = ("spectral", "cholesky", "dual")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import click
 
 from streamlabel._version import __version__
-from streamlabel.cli._group import LazyCommand, StreamlabelGroup
-
-__all__ = ["main"]
+from streamlabel.cli.group import LazyCommand, StreamlabelGroup
 
 COMMANDS = {
     "demo": LazyCommand("streamlabel.cli.demo:demo", "The whole idea in a minute: labels arrive, the past helps."),
@@ -17,7 +15,7 @@ COMMANDS = {
     "suggest": LazyCommand("streamlabel.cli.suggest:suggest", "The best labels for a text."),
     "explain": LazyCommand("streamlabel.cli.suggest:explain", "Why a text got its score for a label."),
     "predict": LazyCommand("streamlabel.cli.predict:predict", "Labels for every text or row of a file."),
-    "evaluate": LazyCommand("streamlabel.cli.evaluate:evaluate", "P@k, AUC and F1 on a labelled file."),
+    "evaluate": LazyCommand("streamlabel.cli.predict:evaluate", "P@k, AUC and F1 on a labelled file."),
     "labels": LazyCommand("streamlabel.cli.labels:labels", "The labels of a model and what they were learned from."),
     "relations": LazyCommand("streamlabel.cli.labels:relations", "Which labels resemble which."),
     "history": LazyCommand("streamlabel.cli.history:history", "Every revision of a model."),
@@ -25,18 +23,18 @@ COMMANDS = {
     "rollback": LazyCommand("streamlabel.cli.history:rollback", "Go back to a revision, or undo one label."),
     "rename": LazyCommand("streamlabel.cli.history:rename", "Give a label another name."),
     "retire": LazyCommand("streamlabel.cli.history:retire", "Take labels out."),
-    "merge": LazyCommand("streamlabel.cli.adjust:merge", "One label in place of several."),
-    "threshold": LazyCommand("streamlabel.cli.adjust:threshold", "Show or set where a label says yes."),
+    "merge": LazyCommand("streamlabel.cli.labels:merge", "One label in place of several."),
+    "threshold": LazyCommand("streamlabel.cli.labels:threshold", "Show or set where a label says yes."),
     "import": LazyCommand("streamlabel.cli.exchange:import_answers", "Learn from the export of an annotation tool."),
     "export": LazyCommand("streamlabel.cli.exchange:export_model", "Write a model for another tool."),
     "serve": LazyCommand("streamlabel.cli.serve:serve", "Answer over HTTP: suggest, explain, learn labels."),
-    "doctor": LazyCommand("streamlabel.cli.doctor:doctor", "Find damage in a model, and repair it."),
-    "vacuum": LazyCommand("streamlabel.cli.doctor:vacuum", "Forget old revisions, and give back their room."),
+    "doctor": LazyCommand("streamlabel.cli.history:doctor", "Find damage in a model, and repair it."),
+    "vacuum": LazyCommand("streamlabel.cli.history:vacuum", "Forget old revisions, and give back their room."),
     "stats": LazyCommand("streamlabel.cli.stats:stats", "Sums over rows: make, merge and show them, learn from them."),
     "bench": LazyCommand("streamlabel.cli.bench:bench", "How fast it is here: new labels, in CPU time and ratios."),
     "datasets": LazyCommand("streamlabel.cli.datasets:datasets", "List, describe and download the named data sets."),
     "reproduce": LazyCommand("streamlabel.cli.reproduce:reproduce", "Run an experiment; write its records and tables."),
-    "completion": LazyCommand("streamlabel.cli.completion:completion", "Completion for bash, zsh or fish."),
+    "completion": LazyCommand("streamlabel.cli.init:completion", "Completion for bash, zsh or fish."),
 }
 
 

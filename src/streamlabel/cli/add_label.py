@@ -9,30 +9,32 @@ from typing import Any, TypeAlias
 
 import click
 
-from streamlabel.cli._files import FileOptions, file_options, read_set, read_texts, say_guess
-from streamlabel.cli._model import (
+from streamlabel.cli.options import (
+    FileOptions,
     actor_option,
     did_you_mean,
     dry_run_option,
+    file_options,
     has_texts,
     known_label,
     model_argument,
     new_label_name,
     open_store,
     plural,
+    read_set,
+    read_texts,
+    say_guess,
 )
-from streamlabel.cli._output import json_option, write
-from streamlabel.data.text_rows import TextRow
-from streamlabel.exceptions import ConflictError, DataError, NotFoundError
-from streamlabel.models import learn_report
-from streamlabel.models.learn_report import LearnReport
-from streamlabel.models.snapshot import export_rows
-from streamlabel.models.tagger import MemoryTagger
-from streamlabel.models.weak_answers import count_fires
-from streamlabel.results import Dataset, TextDataset
-from streamlabel.store.tagger_store import Tagger
-
-__all__ = ["add_label", "fires_lines", "report_data", "report_lines"]
+from streamlabel.cli.output import json_option, write
+from streamlabel.data.text_columns import TextRow
+from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.store.stored_tagger import Tagger
+from streamlabel.streaming.state import export_rows
+from streamlabel.tagging import learn_report
+from streamlabel.tagging.learn_report import LearnReport
+from streamlabel.tagging.tagger import MemoryTagger
+from streamlabel.tagging.text_answers import count_fires
+from streamlabel.types import Dataset, TextDataset
 
 Sides: TypeAlias = tuple[list[str], list[str]]  # texts for yes, and for no
 YES = {"1", "1.0", "yes", "y", "true", "t", "accept", "x"}

@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from streamlabel.cli._group import StreamlabelGroup
-from streamlabel.cli._output import format_table, json_option, note, write
+from streamlabel.cli.group import StreamlabelGroup
+from streamlabel.cli.output import format_table, json_option, note, write
 from streamlabel.data.catalogue import find_entry, load_catalogue_set, locate
 from streamlabel.experiments.speed import (
     Step,

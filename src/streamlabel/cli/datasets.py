@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from streamlabel.cli._group import ExitCode, StreamlabelGroup
-from streamlabel.cli._output import format_table, json_option, note, progress_bar, write
+from streamlabel.cli.group import ExitCode, StreamlabelGroup
+from streamlabel.cli.output import format_table, json_option, note, progress_bar, write
 from streamlabel.data.catalogue import (
     Counts,
     FoundSet,
@@ -26,8 +26,6 @@ from streamlabel.data.catalogue import (
 from streamlabel.data.catalogue_entries import ENTRIES, Entry
 from streamlabel.data.download import Progress
 from streamlabel.data.fetch import fetch_set
-
-__all__ = ["datasets"]
 
 _cache_option = click.option(
     "--cache-dir",

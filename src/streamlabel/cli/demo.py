@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from streamlabel.cli._output import format_table, json_option, note, plural, progress_bar, write
+from streamlabel.cli.output import format_table, json_option, note, plural, progress_bar, write
 from streamlabel.data.catalogue import load_catalogue_set
-from streamlabel.exceptions import ConflictError, DataError, NotFoundError
+from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.experiments.demo import ArrivalSettings, BatchRecord, DemoResult, Measures, report_page, run_arrivals
 from streamlabel.experiments.sets import corpus_sets
 

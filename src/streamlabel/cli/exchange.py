@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from streamlabel.cli._model import (
+from streamlabel.cli.add_label import report_data
+from streamlabel.cli.options import (
     actor_option,
     did_you_mean,
     dry_run_option,
@@ -17,16 +18,12 @@ from streamlabel.cli._model import (
     open_tagger,
     plural,
 )
-from streamlabel.cli._output import format_table, json_option, note, write
-from streamlabel.cli.add_label import report_data
+from streamlabel.cli.output import format_table, json_option, note, write
 from streamlabel.data.annotations import Annotations, load_annotations
-from streamlabel.data.annotations.door import TOOLS
-from streamlabel.exceptions import ConflictError, NotFoundError
-from streamlabel.exchange import FORMATS, export
-from streamlabel.exchange.door import format_of_ending
-from streamlabel.store.annotated_tagger import Plan, carry_out, plan_import
-
-__all__ = ["export_model", "import_answers"]
+from streamlabel.data.annotations.read import TOOLS
+from streamlabel.errors import ConflictError, NotFoundError
+from streamlabel.exchange.export import FORMATS, export, format_of_ending
+from streamlabel.store.stored_tagger import Plan, carry_out, plan_import
 
 
 @click.command("import")

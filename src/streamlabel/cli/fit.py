@@ -8,25 +8,25 @@ from typing import Any
 
 import click
 
-from streamlabel.cli._files import FileOptions, file_options, read_set
-from streamlabel.cli._model import (
+from streamlabel.cli.options import (
+    FileOptions,
     actor_option,
     dry_run_option,
+    file_options,
     megabytes,
     model_argument,
     new_model_path,
     plural,
+    read_set,
     say_twins,
 )
-from streamlabel.cli._output import json_option, note, write
+from streamlabel.cli.output import json_option, note, write
 from streamlabel.data.text_columns import TextColumns
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import Dataset, TextDataset
+from streamlabel.store.history import StoreSizes
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.records import StoreSizes
-from streamlabel.store.tagger_store import Tagger
-
-__all__ = ["fit"]
+from streamlabel.store.stored_tagger import Tagger
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.types import Dataset, TextDataset
 
 
 @click.command()

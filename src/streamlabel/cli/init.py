@@ -1,16 +1,15 @@
-"""``streamlabel init``: files to begin with."""
+"""``streamlabel init`` and ``completion``: files to begin with, and a shell that completes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import click
+from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
-from streamlabel.cli._model import dry_run_option
-from streamlabel.cli._output import json_option, write
-from streamlabel.data.example import HELD_BACK, example_files, starter_files, write_files
-
-__all__ = ["init"]
+from streamlabel.cli.options import dry_run_option
+from streamlabel.cli.output import json_option, write
+from streamlabel.data.news import HELD_BACK, example_files, starter_files, write_files
 
 
 @click.command()
@@ -38,3 +37,28 @@ def init(folder: Path, example: bool, texts: int, seed: int, dry_run: bool, as_j
     data = {"files": [str(path) for path in paths], "next": commands, "dry_run": dry_run}
     lines = [f"{'would write' if dry_run else 'wrote'} {', '.join(map(str, paths))}", "next:"]
     write(data, as_json=as_json, text=lambda: "\n".join([*lines, *(f"  {command}" for command in commands)]))
+
+
+SHELLS: dict[str, tuple[type[ShellComplete], str]] = {
+    "bash": (BashComplete, 'eval "$(streamlabel completion bash)"   in ~/.bashrc'),
+    "zsh": (ZshComplete, 'eval "$(streamlabel completion zsh)"   in ~/.zshrc'),
+    "fish": (FishComplete, "streamlabel completion fish > ~/.config/fish/completions/streamlabel.fish"),
+}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+@json_option
+@click.pass_context
+def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
+    """Print the script that completes commands and options in SHELL.
+
+    \b
+    bash   eval "$(streamlabel completion bash)"   in ~/.bashrc
+    zsh    eval "$(streamlabel completion zsh)"   in ~/.zshrc
+    fish   streamlabel completion fish > ~/.config/fish/completions/streamlabel.fish
+    """
+    maker, install = SHELLS[shell]
+    complete = maker(ctx.find_root().command, {}, "streamlabel", "_STREAMLABEL_COMPLETE")
+    script = complete.source_template % complete.source_vars()
+    write({"shell": shell, "install": install, "script": script}, as_json=as_json, text=lambda: script)

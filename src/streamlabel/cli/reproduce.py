@@ -12,9 +12,8 @@ from typing import Any
 import click
 from joblib import cpu_count
 
-from streamlabel.cli._group import ExitCode, LazyCommand, StreamlabelGroup
-from streamlabel.cli._output import json_option, note, plural, remark, write
-from streamlabel.cli._run_progress import run_progress
+from streamlabel.cli.group import ExitCode, LazyCommand, StreamlabelGroup
+from streamlabel.cli.output import json_option, note, plural, remark, run_progress, write
 from streamlabel.experiments.experiment import EXPERIMENTS, Experiment, Key, Option, Registered, Setting
 from streamlabel.experiments.provenance import read_origin, source_commit
 from streamlabel.experiments.record_file import RecordFile

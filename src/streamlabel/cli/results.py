@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from streamlabel.cli._output import json_option, write
+from streamlabel.cli.output import json_option, write
 from streamlabel.experiments.report import Report, write_report
 
 __all__ = ["report"]

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import click
 
-from streamlabel.cli._model import actor_option, model_argument, open_tagger, plural
-from streamlabel.cli._output import json_option, write
-
-__all__ = ["serve"]
+from streamlabel.cli.options import actor_option, model_argument, open_tagger, plural
+from streamlabel.cli.output import json_option, write
 
 
 @click.command()
@@ -49,9 +47,9 @@ def serve(
     DELETE /labels/{id}  take a label out
     POST   /rollback     go back: revision
     """
+    from streamlabel.serve.access import Gate, host_name, is_loopback, names_of, read_token
     from streamlabel.serve.app import create_app
-    from streamlabel.serve.gate import Gate, host_name, is_loopback, names_of, read_token
-    from streamlabel.serve.living import LivingTagger
+    from streamlabel.serve.live_tagger import LivingTagger
     from streamlabel.serve.server import address_of, listen, make_server, run_until_signal, url_of
 
     token = None if token_file is None else read_token(token_file)

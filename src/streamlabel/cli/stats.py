@@ -12,19 +12,26 @@ import click
 import numpy as np
 from scipy import sparse
 
-from streamlabel._validation import check_label_names
-from streamlabel.cli._files import FileOptions, file_options, read_set
-from streamlabel.cli._model import actor_option, dry_run_option, megabytes, model_argument, new_model_path, plural
-from streamlabel.cli._output import format_table, json_option, note, progress_bar, write
-from streamlabel.data.text_rows import read_text_lines
-from streamlabel.exceptions import ConflictError, DataError, NotFoundError
-from streamlabel.models.from_stats import classifier_from_stats
-from streamlabel.results import Dataset, TextDataset
+from streamlabel.cli.options import (
+    FileOptions,
+    actor_option,
+    dry_run_option,
+    file_options,
+    megabytes,
+    model_argument,
+    new_model_path,
+    plural,
+    read_set,
+)
+from streamlabel.cli.output import format_table, json_option, note, progress_bar, write
+from streamlabel.data.text_columns import read_text_lines
+from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.stats.sums import Stats
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.stats_file import read_stats, write_stats
-
-__all__ = ["stats"]
+from streamlabel.store.sums_file import read_stats, write_stats
+from streamlabel.streaming.from_stats import classifier_from_stats
+from streamlabel.types import Dataset, TextDataset
+from streamlabel.validation import check_label_names
 
 NUMBERED = re.compile(r"label_[0-9]+")
 _out_option = click.option(

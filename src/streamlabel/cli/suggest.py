@@ -7,13 +7,10 @@ from typing import Any
 
 import click
 
-from streamlabel.cli._files import FileOptions, read_texts
-from streamlabel.cli._model import known_label, model_argument, open_tagger
-from streamlabel.cli._output import format_table, json_option, remark, write
-from streamlabel.exceptions import DataError
-from streamlabel.models.explain import N_WORDS, Explanation, explanation_data
-
-__all__ = ["explain", "suggest"]
+from streamlabel.cli.options import FileOptions, known_label, model_argument, open_tagger, read_texts
+from streamlabel.cli.output import format_table, json_option, remark, write
+from streamlabel.errors import DataError
+from streamlabel.tagging.explain import N_WORDS, Explanation, explanation_data
 
 
 @click.command()

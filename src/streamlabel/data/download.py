@@ -24,9 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urljoin, urlsplit
 
-from streamlabel.exceptions import DownloadError
-
-__all__ = ["Progress", "download_file", "file_sha256"]
+from streamlabel.errors import DownloadError
 
 Progress = Callable[[int, int | None], None]
 """Called with (bytes so far, bytes in all or None)."""

@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from streamlabel.data._bytes import replacing
-from streamlabel.data._usual_names import labels_column_of
-from streamlabel.data.records import (
+from streamlabel.data.files import replacing
+from streamlabel.data.rows import (
     MAX_DENSE_CELLS,
     MAX_LINE_BYTES,
     LabelLists,
     Source,
     check_rows,
     format_date,
+    labels_column_of,
     open_source,
     parse_date,
     parse_json,
@@ -33,10 +33,8 @@ from streamlabel.data.records import (
     rows_of_names,
     source_name,
 )
-from streamlabel.exceptions import DataError
-from streamlabel.results import CSR, Dataset, TextDataset
-
-__all__ = ["read_jsonl", "write_jsonl"]
+from streamlabel.errors import DataError
+from streamlabel.types import CSR, Dataset, TextDataset
 
 
 def read_jsonl(

@@ -14,13 +14,10 @@ from streamlabel.data.csv_table import read_csv
 from streamlabel.data.jsonl import read_jsonl
 from streamlabel.data.npz import read_npz
 from streamlabel.data.parquet import read_parquet
-from streamlabel.data.records import Source, open_source, source_name
-from streamlabel.data.svmlight import read_svmlight
-from streamlabel.data.xc_text import read_xc_pair, read_xc_text
-from streamlabel.exceptions import DataError, NotFoundError
-from streamlabel.results import Dataset, TextDataset
-
-__all__ = ["FORMATS", "format_of", "load_dataset"]
+from streamlabel.data.rows import Source, open_source, source_name
+from streamlabel.data.xc_svmlight import read_svmlight, read_xc_pair, read_xc_text
+from streamlabel.errors import DataError, NotFoundError
+from streamlabel.types import Dataset, TextDataset
 
 Reader: TypeAlias = Callable[..., Dataset | TextDataset]
 

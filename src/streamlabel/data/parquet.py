@@ -15,21 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from streamlabel.data._bytes import replacing
-from streamlabel.data._limits import available_memory
-from streamlabel.data._usual_names import labels_column_of
-from streamlabel.data.records import (
+from streamlabel.data.files import available_memory, replacing
+from streamlabel.data.rows import (
     MAX_DENSE_CELLS,
     check_file,
     check_rows,
     label_matrix,
+    labels_column_of,
     parse_date,
     parse_json,
 )
-from streamlabel.exceptions import DataError, MissingExtraError
-from streamlabel.results import CSR, Dataset, TextDataset
-
-__all__ = ["read_parquet", "write_parquet"]
+from streamlabel.errors import DataError, MissingExtraError
+from streamlabel.types import CSR, Dataset, TextDataset
 
 _METADATA_KEY = b"streamlabel"
 _BATCH_ROWS = 1_024  # what is decoded before the memory is looked at; fewer would cost speed

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from streamlabel._validation import canonical_labels
-from streamlabel.data._arguments import RandomState, check_integer, check_number, make_rng
-from streamlabel.exceptions import DataError
-from streamlabel.results import CSC, CSR, FloatArray, IntArray
-
-__all__ = ["PlantedLabels", "make_planted_labels"]
+from streamlabel.data.files import RandomState, check_integer, check_number, make_rng
+from streamlabel.errors import DataError
+from streamlabel.types import CSC, CSR, FloatArray, IntArray
+from streamlabel.validation import canonical_labels
 
 MAX_CELLS = 200_000_000  # of a dense float64 matrix; the sets are for tests, not for size
 LEAF_SHARE = 0.8  # of the rows of a root label, those that have one of its leaves too

@@ -19,13 +19,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-from streamlabel._validation import canonical_csr
-from streamlabel.data._bytes import read_bytes, replacing
-from streamlabel.data.records import parse_json
-from streamlabel.exceptions import DataError
-from streamlabel.results import CSR, Dataset, TextDataset
-
-__all__ = ["TextVectorizer", "check_texts", "vectorise"]
+from streamlabel.data.files import read_bytes, replacing
+from streamlabel.data.rows import parse_json
+from streamlabel.errors import DataError
+from streamlabel.types import CSR, Dataset, TextDataset
+from streamlabel.validation import canonical_csr
 
 FORMAT = 1
 KIND = "streamlabel text vectorizer"

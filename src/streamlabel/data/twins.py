@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from streamlabel._validation import default_label_names
-from streamlabel.data._arguments import RandomState, check_integer, check_number, make_rng
-from streamlabel.exceptions import DataError
-from streamlabel.results import CSR, Dataset, IntArray
-
-__all__ = ["make_twin"]
+from streamlabel.data.files import RandomState, check_integer, check_number, make_rng
+from streamlabel.errors import DataError
+from streamlabel.types import CSR, Dataset, IntArray
+from streamlabel.validation import default_label_names
 
 POWER_LAW_SHIFT = 3.0  # frequency of rank r is proportional to (r + shift)^-exponent: a head that is not one label
 LABELS_PER_CLUSTER = 20

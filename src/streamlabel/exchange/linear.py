@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import dataclass
 from typing import Any
 
-from streamlabel.exceptions import DataError
-from streamlabel.models.reports import LabelReport
-from streamlabel.models.snapshot import export_facts, export_labels
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.models.suggester import TextSuggester
-from streamlabel.results import FloatArray
-from streamlabel.store.stored_model import StoredModel
+import numpy as np
 
-__all__ = ["LinearModel", "classifier_of", "linear_model"]
+from streamlabel._version import __version__
+from streamlabel.data.files import replacing
+from streamlabel.errors import DataError, MissingExtraError
+from streamlabel.store.stored_model import StoredModel
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.state import export_facts, export_labels
+from streamlabel.streaming.trials import LabelReport
+from streamlabel.tagging.tagger import TextSuggester
+from streamlabel.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,3 +75,38 @@ def classifier_of(model: Any) -> StreamingLabelClassifier:
 
 def _size(neighbour: tuple[str, float]) -> float:
     return -abs(neighbour[1])
+
+
+def export_npz(model: Any, path: str | os.PathLike[str], *, dtype: str = "float64") -> None:
+    """Write ``label_names`` (unicode), ``coef`` (m, d), ``intercept``, ``thresholds``, ``slope``, ``offset`` (m,).
+
+    ``scores = X @ coef.T + intercept``; the last two give probabilities, ``1 / (1 + exp(-(slope * scores + offset)))``.
+    """
+    parts = linear_model(model)
+    with replacing(path) as handle:
+        np.savez(handle, allow_pickle=False, label_names=np.array(parts.label_names), **arrays_of(parts, dtype))
+
+
+def arrays_of(parts: LinearModel, dtype: str) -> dict[str, Any]:
+    """The numbers, contiguous, as float64 or float32."""
+    if dtype not in ("float64", "float32"):
+        raise DataError(f"dtype is {dtype!r}; use 'float64' or 'float32'")
+    names = ("coef", "intercept", "thresholds", "slope", "offset")
+    return {name: np.ascontiguousarray(getattr(parts, name), dtype=dtype) for name in names}
+
+
+def export_safetensors(model: Any, path: str | os.PathLike[str], *, dtype: str = "float64") -> None:
+    """Write the arrays of `export_npz`; the metadata has ``label_names`` as a JSON list, in the order of the rows."""
+    parts = linear_model(model)
+    try:
+        from safetensors.numpy import save
+    except ImportError:
+        raise MissingExtraError("safetensors", "safetensors", "a safetensors file") from None
+    metadata = {
+        "format": "np",
+        "producer": f"streamlabel {__version__}",
+        "label_names": json.dumps(parts.label_names, ensure_ascii=False),
+    }
+    content = save(arrays_of(parts, dtype), metadata=metadata)
+    with replacing(path) as handle:
+        handle.write(content)

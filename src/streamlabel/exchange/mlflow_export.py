@@ -19,13 +19,10 @@ from typing import Any
 import numpy as np
 
 from streamlabel._version import __version__
-from streamlabel.exceptions import ConflictError, DataError, MissingExtraError
-from streamlabel.exchange.linear import linear_model
-from streamlabel.exchange.npz_export import export_npz
-from streamlabel.models.suggester import TextSuggester
-from streamlabel.models.vectorizers import OWN
-
-__all__ = ["export_mlflow"]
+from streamlabel.errors import ConflictError, DataError, MissingExtraError
+from streamlabel.exchange.linear import export_npz, linear_model
+from streamlabel.tagging.tagger import TextSuggester
+from streamlabel.tagging.vectorizers import OWN
 
 CODE = "mlflow_model.py.txt"
 PROGRESS_BAR = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"

@@ -14,11 +14,9 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import LabelBinarizer
 
-from streamlabel.data._bytes import replacing
-from streamlabel.exceptions import DataError, MissingExtraError
+from streamlabel.data.files import replacing
+from streamlabel.errors import DataError, MissingExtraError
 from streamlabel.exchange.linear import LinearModel, linear_model
-
-__all__ = ["export_sklearn", "to_sklearn"]
 
 KEPT = ("decisions", "scores", "probabilities")
 

@@ -15,12 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from streamlabel.data.catalogue import find_entry, load_catalogue_set
-from streamlabel.data.label_stream import first_occurrence
-from streamlabel.exceptions import DataError
+from streamlabel.data.streams import first_occurrence
+from streamlabel.errors import DataError
 from streamlabel.experiments.experiment import Key
 from streamlabel.experiments.sets import NEWS_CORPUS, TWIN, corpus_sets, used_name
 from streamlabel.metrics.auc import label_average_precision
-from streamlabel.results import CSC, CSR, Dataset, FloatArray, IntArray
+from streamlabel.types import CSC, CSR, Dataset, FloatArray, IntArray
 
 WITH_PAST, OWN_RIDGE, LOGISTIC = "with the past", "own ridge", "logistic regression"
 COMPARED = (WITH_PAST, OWN_RIDGE, LOGISTIC)

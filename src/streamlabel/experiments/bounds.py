@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from streamlabel.data.label_stream import random_stream
+from streamlabel.data.streams import random_stream
 from streamlabel.experiments.experiment import Experiment, Key, Setting
 from streamlabel.experiments.sets import load_set, training_rows
 from streamlabel.experiments.spec import Frame, PageSpec, Plot
@@ -22,7 +22,7 @@ from streamlabel.experiments.theorems import (
     random_rows,
     risk_records,
 )
-from streamlabel.results import Dataset
+from streamlabel.types import Dataset
 
 SIZES, BETAS, N_BATCHES, N_PROBLEMS = (250, 500, 1000, 2000, sys.maxsize), (1.0, 10.0, 100.0), 5, 60
 QUICK_SIZES, QUICK_BETAS, QUICK_BATCHES, QUICK_PROBLEMS = (250, sys.maxsize), (1.0,), 2, 15

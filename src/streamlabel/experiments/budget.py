@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from streamlabel.data.label_stream import random_stream
-from streamlabel.exceptions import DataError
+from streamlabel.data.streams import random_stream
+from streamlabel.errors import DataError
 from streamlabel.experiments.budget_methods import (
     DEFAULT,
     METHODS,
@@ -28,8 +28,8 @@ from streamlabel.experiments.sets import learnable, load_set, training_rows, uni
 from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Pivot, Plot, Versus
 from streamlabel.experiments.tables import chosen, differences, standing_lines, with_spread
 from streamlabel.experiments.tuning import as_text
-from streamlabel.metrics.summary import evaluate
-from streamlabel.results import CSR, Dataset, FloatArray, IntArray
+from streamlabel.metrics.evaluate import evaluate
+from streamlabel.types import CSR, Dataset, FloatArray, IntArray
 
 BUDGETS: tuple[int | None, ...] = (20, 50, 100, 200, 500, 1000, 2000, None)  # None: all rows
 QUICK_BUDGETS: tuple[int | None, ...] = (20, 100)
@@ -49,7 +49,7 @@ class BudgetRecord:
 
     n_rows, n_train : annotated rows, and how many there were to annotate
     n_learned : the new labels that had a yes and a no there
-    share, anchored : how the past was used (`models.calibration.Recipe`); anchored where any label was
+    share, anchored : how the past was used (`streaming.trials.Recipe`); anchored where any label was
     cpu_seconds : of learning and scoring; the first method that needs them also pays for the trials at this budget
     parameters : the hyper-parameters that were chosen, as JSON; empty where there were none to choose
     """

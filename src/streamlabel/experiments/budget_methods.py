@@ -17,14 +17,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model import RidgeCV
 
-from streamlabel._names import did_you_mean
+from streamlabel.baselines.base import FixedLabelClassifier
+from streamlabel.baselines.leml import Basis, MaskedRows
+from streamlabel.baselines.sleec import SLEEC
+from streamlabel.errors import did_you_mean
 from streamlabel.experiments.budget_past import Answer, Method, Parameters, Past, Trial, choose, log_odds, margin, share
 from streamlabel.experiments.peers import OneVsRest
-from streamlabel.models.fixed_labels import FixedLabelClassifier
-from streamlabel.models.masked_rows import Basis, MaskedRows
-from streamlabel.models.nonlinear import row_unit
-from streamlabel.models.sleec import SLEEC
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.streaming.other_losses import row_unit
+from streamlabel.types import CSR, FloatArray, IntArray
 
 DEFAULT, OWN_RIDGE, PAPER = "with the past", "own ridge", "paper (anchor only)"
 _ALPHAS = np.logspace(-2.0, 2.0, 9)

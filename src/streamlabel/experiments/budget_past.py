@@ -10,11 +10,11 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from streamlabel.baselines.leml import Basis
 from streamlabel.experiments.sets import learnable
 from streamlabel.metrics.auc import label_average_precision
-from streamlabel.models.masked_rows import Basis
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.types import CSR, FloatArray, IntArray
 
 Parameters = Mapping[str, Any]
 Candidate = TypeVar("Candidate")
@@ -46,7 +46,7 @@ class Past:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Scores (n_test, k) of labels that were learned, and how the past was used (`models.calibration.Recipe`).
+    """Scores (n_test, k) of labels that were learned, and how the past was used (`streaming.trials.Recipe`).
 
     parameters : the hyper-parameters that were chosen from the method's grid
     """

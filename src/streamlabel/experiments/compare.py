@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from streamlabel.exceptions import MissingExtraError
+from streamlabel.errors import MissingExtraError
 from streamlabel.experiments.sets import is_made_up
 from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Versus
 

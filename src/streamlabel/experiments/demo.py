@@ -15,12 +15,12 @@ from html import escape
 import numpy as np
 from scipy import sparse
 
-from streamlabel.data.label_stream import LabelStream, annotated_rows, dated_stream, random_stream
-from streamlabel.exceptions import DataError
+from streamlabel.data.streams import LabelStream, annotated_rows, dated_stream, random_stream
+from streamlabel.errors import DataError
 from streamlabel.experiments.sets import learnable, unit_rows
-from streamlabel.metrics.summary import evaluate
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import Dataset, IntArray
+from streamlabel.metrics.evaluate import evaluate
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.types import Dataset, IntArray
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 420, 240, 46, 34, 26, 12
 _CURVES = (("p1", "P@1"), ("p3", "P@3"), ("p5", "P@5"), ("auc", "average AUC"))

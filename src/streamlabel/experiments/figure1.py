@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel.data.label_stream import random_stream
-from streamlabel.exceptions import DataError
+from streamlabel.data.streams import random_stream
+from streamlabel.errors import DataError
 from streamlabel.experiments.compare import pandas
 from streamlabel.experiments.experiment import Experiment, Key, Setting
 from streamlabel.experiments.methods import (
@@ -32,9 +32,9 @@ from streamlabel.experiments.sets import learnable, load_set
 from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, Plot, Versus, tuned_only
 from streamlabel.experiments.tables import chosen, differences, standing_lines
 from streamlabel.experiments.tuning import Rows, all_columns, as_text, choose, chosen_before, learn_batch, narrowed
-from streamlabel.metrics.summary import evaluate
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.metrics.evaluate import evaluate
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.types import CSR, FloatArray, IntArray
 
 KEY = ("dataset", "method", "share", "seed", "tuned")
 SHARES = tuple(range(10, 101, 10))  # percent of the labels

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.experiment import Experiment, Key, Setting
 from streamlabel.experiments.methods import BR, METHODS, METHODS_OPTION, OWN, PEERS, SLL, Method, absent, sized, to_run
 from streamlabel.experiments.sets import asked_name, learnable, load_set
 from streamlabel.experiments.spec import Frame, PageSpec, Plot
 from streamlabel.experiments.tuning import Rows, as_text, learn_batch, narrowed
-from streamlabel.results import CSR, IntArray
+from streamlabel.types import CSR, IntArray
 
 KEY = ("dataset", "method", "n_past", "seed", "n_features")
 NEW = 100

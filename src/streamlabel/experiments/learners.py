@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from streamlabel.models.leml import LEML
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import CSR, FloatArray
+from streamlabel.baselines.leml import LEML
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.types import CSR, FloatArray
 
 
 class Learner(Protocol):

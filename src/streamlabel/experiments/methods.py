@@ -8,16 +8,15 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from streamlabel._names import did_you_mean
-from streamlabel.exceptions import MissingExtraError
+from streamlabel.baselines.binary_relevance import BinaryRelevance
+from streamlabel.baselines.leml import LEML
+from streamlabel.baselines.sleec import SLEEC
+from streamlabel.errors import MissingExtraError, did_you_mean
 from streamlabel.experiments.experiment import Option
 from streamlabel.experiments.learners import Adding, Apart, Learner, Refitting, Retraining
 from streamlabel.experiments.peers import NapkinXC, Omikuji, OneVsRest, River, missing
 from streamlabel.experiments.spec import Frame
-from streamlabel.models.binary_relevance import BinaryRelevance
-from streamlabel.models.leml import LEML
-from streamlabel.models.sleec import SLEEC
-from streamlabel.models.streaming import StreamingLabelClassifier
+from streamlabel.streaming.classifier import StreamingLabelClassifier
 
 Parameters = Mapping[str, Any]
 SLL, BR = "SLL", "BR ridge"

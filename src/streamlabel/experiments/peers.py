@@ -26,11 +26,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from streamlabel._validation import default_label_names
-from streamlabel.data.xc_text import write_xc_text
-from streamlabel.exceptions import DataError, MissingExtraError
-from streamlabel.models.nonlinear import row_unit
-from streamlabel.results import CSR, Dataset, FloatArray
+from streamlabel.data.xc_svmlight import write_xc_text
+from streamlabel.errors import DataError, MissingExtraError
+from streamlabel.streaming.other_losses import row_unit
+from streamlabel.types import CSR, Dataset, FloatArray
+from streamlabel.validation import default_label_names
 
 RIVER_CELLS = 1_000_000  # answers (rows times labels) that river is shown: it takes one label of one row at a time
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlabel.exceptions import MissingExtraError
+from streamlabel.errors import MissingExtraError
 from streamlabel.experiments.record_file import saving
 from streamlabel.experiments.spec import Frame, Plot
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from streamlabel._version import __version__
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.record_file import write_whole
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib", "napkinxc", "omikuji", "river")

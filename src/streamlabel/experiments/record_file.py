@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
-from streamlabel.data._bytes import replacing
-from streamlabel.exceptions import DataError, StreamlabelError
+from streamlabel.data.files import replacing
+from streamlabel.errors import DataError, StreamlabelError
 from streamlabel.experiments.experiment import Key, Record
 
 R = TypeVar("R", bound=Record)

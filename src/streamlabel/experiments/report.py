@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from streamlabel.exceptions import DataError, MissingExtraError, NotFoundError
+from streamlabel.errors import DataError, MissingExtraError, NotFoundError
 from streamlabel.experiments.compare import by_rows, comparisons, frame_of, pandas, standings
 from streamlabel.experiments.experiment import EXPERIMENTS, Experiment, Registered
 from streamlabel.experiments.plots import draw

@@ -12,7 +12,7 @@ from streamlabel.experiments.experiment import Experiment, Key, Setting
 from streamlabel.experiments.provenance import read_origin, with_command, write_origin
 from streamlabel.experiments.record_file import RecordFile, keeping, opening
 from streamlabel.experiments.workers import results_of
-from streamlabel.store.lock import FileLock
+from streamlabel.store.guard import FileLock
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from sklearn.preprocessing import normalize
 
 from streamlabel.data.catalogue import find_entry, load_catalogue_set, locate, require
 from streamlabel.data.catalogue_entries import ENTRIES
-from streamlabel.data.corpus import make_news_corpus
+from streamlabel.data.news import make_news_corpus
 from streamlabel.data.text import TextVectorizer
 from streamlabel.data.twins import make_twin
-from streamlabel.exceptions import NotFoundError
-from streamlabel.results import CSR, Dataset, IntArray
+from streamlabel.errors import NotFoundError
+from streamlabel.types import CSR, Dataset, IntArray
 
 NEWS_CORPUS = "news corpus"
 TWIN = "twin"  # a set of the same shape, made up

@@ -21,8 +21,8 @@ from sklearn.svm import LinearSVC
 
 from streamlabel.data.twins import make_twin
 from streamlabel.experiments.sets import learnable, unit_rows
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import CSR, Dataset, IntArray
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.types import CSR, Dataset, IntArray
 
 
 @dataclass

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from streamlabel.data.label_stream import random_stream
-from streamlabel.exceptions import DataError
+from streamlabel.data.streams import random_stream
+from streamlabel.errors import DataError
 from streamlabel.experiments.experiment import Experiment, Key, Setting
 from streamlabel.experiments.methods import (
     BR,
@@ -35,8 +35,8 @@ from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, Plot, 
 from streamlabel.experiments.tables import chosen, differences, standing_lines
 from streamlabel.experiments.tuning import Started, as_text, choose, chosen_before, narrowed
 from streamlabel.metrics.decisions import hamming_loss
-from streamlabel.metrics.summary import evaluate
-from streamlabel.results import CSR, FloatArray, IntArray
+from streamlabel.metrics.evaluate import evaluate
+from streamlabel.types import CSR, FloatArray, IntArray
 
 KEY = ("dataset", "method", "seed", "batch", "tuned")
 _LONGEST_FIRST = ("SLEEC", "SLL logistic", "BR squared hinge", "SLL paper signed", "BR logistic", "SLL paper")

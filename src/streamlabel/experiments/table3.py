@@ -9,15 +9,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from streamlabel.exceptions import NotFoundError
+from streamlabel.errors import NotFoundError
 from streamlabel.experiments.experiment import Experiment, Key, Option, Setting
 from streamlabel.experiments.paper import NEIGHBOURS
 from streamlabel.experiments.sets import NEWS_CORPUS, asked_name, load_set
 from streamlabel.experiments.spec import Frame, PageSpec, Plot
-from streamlabel.models.calibration import LAM
-from streamlabel.results import CSR, Dataset, FloatArray, IntArray
-from streamlabel.stats.labels import centred_cross, signed_label_gram
+from streamlabel.stats.label_gram import centred_cross, signed_label_gram
+from streamlabel.streaming.trials import LAM
 from streamlabel.structure.represent import lasso_path
+from streamlabel.types import CSR, Dataset, FloatArray, IntArray
 
 ALL, HALF_LABELS, HALF_ROWS = "all others", "half of the others", "half of the rows"
 OF_PAPER = "the paper's neighbours"

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from streamlabel.data.label_stream import LabelStream
-from streamlabel.exceptions import ConvergenceWarning, DataError
+from streamlabel.data.streams import LabelStream
+from streamlabel.errors import ConvergenceWarning, DataError
 from streamlabel.experiments.experiment import Key
 from streamlabel.experiments.sets import learnable, unit_rows
-from streamlabel.models.calibration import LAM
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import CSR, Dataset, FloatArray, IntArray
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.trials import LAM
 from streamlabel.theory.excess_risk import clipped_loss, printed_terms, risk_bound
 from streamlabel.theory.streaming_distance import (
     RowSpectrum,
@@ -30,6 +29,7 @@ from streamlabel.theory.streaming_distance import (
     solve_together,
     streaming_gradient,
 )
+from streamlabel.types import CSR, Dataset, FloatArray, IntArray
 
 RISK, DISTANCE = 1, 2
 KEY = ("theorem", "dataset", "n_rows", "n_batches", "batch", "beta", "seed")

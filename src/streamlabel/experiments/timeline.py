@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.births import (
     ALWAYS_USED,
     COMPARED,
@@ -35,9 +35,9 @@ from streamlabel.experiments.sets import NEWS_CORPUS
 from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Plot, Versus
 from streamlabel.experiments.tables import standing_lines, with_spread
 from streamlabel.metrics.auc import label_auc, label_average_precision
-from streamlabel.models.calibration import LAM, RECIPES
-from streamlabel.models.streaming import LabelReport, StreamingLabelClassifier
-from streamlabel.results import CSR, FloatArray
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.trials import LAM, RECIPES, LabelReport
+from streamlabel.types import CSR, FloatArray
 
 STARTS: Mapping[str, tuple[int, ...]] = {NEWS_CORPUS: (2020,)}
 USUAL_STARTS = (1985, 1995)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.experiments.learners import Learner
 from streamlabel.experiments.methods import Method, Parameters
 from streamlabel.experiments.sets import learnable, unit_rows
-from streamlabel.metrics.summary import evaluate
-from streamlabel.results import CSR, Dataset, FloatArray, IntArray
+from streamlabel.metrics.evaluate import evaluate
+from streamlabel.types import CSR, Dataset, FloatArray, IntArray
 
 HELD_OUT = 0.2  # share of the training rows
 MOST_ROWS = 20_000  # of so many of them, drawn at random, where there are more

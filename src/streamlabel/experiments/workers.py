@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
-from streamlabel.exceptions import StreamlabelError
+from streamlabel.errors import StreamlabelError
 from streamlabel.stats.threads import one_thread
 
 Task = TypeVar("Task")

@@ -20,21 +20,10 @@ from typing import Any, Literal, overload
 import numpy as np
 from scipy import sparse
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.metrics.blocks import Block, ColumnBlocks, RowBlocks, as_block, check_truth, iter_parts, require_replay
 from streamlabel.metrics.order import Order, count_cells, count_within, true_scores
-from streamlabel.results import CSR, FloatArray
-
-__all__ = [
-    "LabelAccumulator",
-    "MicroAccumulator",
-    "label_auc",
-    "label_average_precision",
-    "macro_auc",
-    "macro_average_precision",
-    "micro_auc",
-    "micro_average_precision",
-]
+from streamlabel.types import CSR, FloatArray
 
 
 def label_auc(Y_true: Any, scores: Any) -> FloatArray:

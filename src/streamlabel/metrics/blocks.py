@@ -20,21 +20,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from streamlabel._validation import canonical_labels
-from streamlabel.exceptions import DataError
-from streamlabel.results import CSR, FloatArray
-
-__all__ = [
-    "BLOCK_CELLS",
-    "Block",
-    "ColumnBlocks",
-    "RowBlocks",
-    "as_block",
-    "check_truth",
-    "iter_blocks",
-    "iter_parts",
-    "require_replay",
-]
+from streamlabel.errors import DataError
+from streamlabel.types import CSR, FloatArray
+from streamlabel.validation import canonical_labels
 
 Block: TypeAlias = FloatArray | CSR
 

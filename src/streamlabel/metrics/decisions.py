@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel._validation import canonical_labels
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.metrics.blocks import RowBlocks, check_truth, iter_parts
-from streamlabel.results import CSR, FloatArray
-
-__all__ = ["DecisionAccumulator", "hamming_loss", "label_f1", "macro_f1", "micro_f1"]
+from streamlabel.types import CSR, FloatArray
+from streamlabel.validation import canonical_labels
 
 
 def hamming_loss(Y_true: Any, Y_pred: Any) -> float:

@@ -14,9 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.metrics.blocks import Block
-from streamlabel.results import CSR, FloatArray, IntArray
-
-__all__ = ["Order", "contains", "count_cells", "count_within", "true_scores"]
+from streamlabel.types import CSR, FloatArray, IntArray
 
 
 def cell_keys(matrix: CSR) -> IntArray:

@@ -17,23 +17,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.metrics.blocks import Block, as_block, check_truth, iter_parts
 from streamlabel.metrics.order import Order, cell_keys, contains
 from streamlabel.metrics.topk import check_k, top_k_of_block
-from streamlabel.results import CSR, FloatArray
-
-__all__ = [
-    "RANKING_METRICS",
-    "RankingAccumulator",
-    "coverage",
-    "inverse_propensity",
-    "label_ranking_average_precision",
-    "ndcg_at_k",
-    "precision_at_k",
-    "propensity_scored_precision_at_k",
-    "ranking_loss",
-]
+from streamlabel.types import CSR, FloatArray
 
 AT_K = ("P@k", "nDCG@k", "PSP@k")
 BY_ORDER = ("ranking_loss", "coverage", "label_ranking_average_precision")

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel.exceptions import DataError
+from streamlabel.errors import DataError
 from streamlabel.metrics.blocks import Block, as_block, iter_blocks
-from streamlabel.results import CSR, FloatArray, IntArray
-
-__all__ = ["check_k", "top_k", "top_k_of_block"]
+from streamlabel.types import CSR, FloatArray, IntArray
 
 
 def top_k(scores: Any, k: int) -> IntArray:

@@ -9,19 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from streamlabel.exceptions import MissingExtraError, StreamlabelError
-from streamlabel.serve.answers import ROUTES, Route
-from streamlabel.serve.gate import Gate
-from streamlabel.serve.living import LivingTagger
-from streamlabel.serve.refusals import Refusal, refusal_for
-from streamlabel.serve.requests import MOST_BYTES, parse_body
+from streamlabel.errors import MissingExtraError, StreamlabelError
+from streamlabel.serve.access import Gate, Refusal, refusal_for
+from streamlabel.serve.live_tagger import LivingTagger
+from streamlabel.serve.routes import MOST_BYTES, ROUTES, Route, parse_body
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["create_app"]
 
 READERS = 4  # answers that are worked out at the same time; each may hold the scores of some texts for all labels
 MOST_UNDER_WAY = 100  # requests whose bodies are in memory at the same time, of MOST_BYTES at most

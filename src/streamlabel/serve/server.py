@@ -10,12 +10,11 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from streamlabel.exceptions import MissingExtraError, StreamlabelError
+from streamlabel.errors import MissingExtraError, StreamlabelError
 
 if TYPE_CHECKING:
     import uvicorn
 
-__all__ = ["address_of", "listen", "make_server", "run_until_signal", "url_of"]
 
 MOST_CONNECTIONS = 500  # half of the files that a process may usually have open (1,024); the model needs some, too
 SECONDS_FOR_HEAD = 10.0

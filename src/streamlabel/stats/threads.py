@@ -14,8 +14,6 @@ from functools import lru_cache
 
 import threadpoolctl
 
-__all__ = ["LARGE", "one_thread", "one_thread_if_small"]
-
 # From this size on a second thread is worth its risk: on shared cores it can make a factorisation many times slower.
 LARGE = 3000
 

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamlabel.results import FloatArray, IntArray
-
-__all__ = ["best_first", "even_out", "first_least", "points"]
+from streamlabel.types import FloatArray, IntArray
 
 # Scores that differ by less than this share of their spread are equal: rounding moves a score by 1e-15 of it, ill
 # conditioned features by 1e-9, and rows that a person would tell apart differ by far more.

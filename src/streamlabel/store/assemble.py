@@ -11,23 +11,21 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from streamlabel.exceptions import DataError
-from streamlabel.models.gather import Decisions
-from streamlabel.models.inputs import check_parameters
-from streamlabel.models.reports import LabelReport
-from streamlabel.models.snapshot import KeptRows, ModelFacts, import_model
-from streamlabel.models.state import ClassifierBlocks
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import CSC
-from streamlabel.store.files import FileInfo
+from streamlabel.errors import DataError
 from streamlabel.store.format import CATALOGUE
-from streamlabel.store.learning import LEARNING, TRIALS, decode_rows, decode_trials, later_answers
-from streamlabel.store.limits import check_column
+from streamlabel.store.guard import check_column
+from streamlabel.store.history import LabelRecord, records_of
 from streamlabel.store.parts import list_parts, read_part
 from streamlabel.store.reader import Snapshot, read_files
-from streamlabel.store.records import LabelRecord, records_of
-
-__all__ = ["assemble", "facts_of", "meta_of"]
+from streamlabel.store.segments import FileInfo
+from streamlabel.store.stored_rows import LEARNING, TRIALS, decode_rows, decode_trials, later_answers
+from streamlabel.streaming.arrival import Decisions
+from streamlabel.streaming.blocks import ClassifierBlocks
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.inputs import check_parameters
+from streamlabel.streaming.state import KeptRows, ModelFacts, import_model
+from streamlabel.streaming.trials import LabelReport
+from streamlabel.types import CSC
 
 
 def meta_of(facts: ModelFacts) -> dict[str, Any]:

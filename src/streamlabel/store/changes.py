@@ -1,4 +1,4 @@
-"""Changes that add no classifier: rename, retire, threshold, roll back. Each is one revision; nothing is overwritten.
+"""Changes of a stored model in one revision: rename, retire, threshold, roll back, learn again, forget old revisions.
 
 A label has versions (name, threshold, classifier), each from one revision to another. A change ends versions and
 begins others, so every revision can be read, and every change undone, until a vacuum.
@@ -7,28 +7,26 @@ begins others, so every revision can be read, and every change undone, until a v
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
-from streamlabel._validation import check_label_names
-from streamlabel.exceptions import ConflictError, DataError, NotFoundError
-from streamlabel.store.append import begin_versions
+import numpy as np
+
+from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.store.append import begin_versions, insert_labels
+from streamlabel.store.assemble import assemble
+from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.damage import check_versions
-from streamlabel.store.format import CATALOGUE
-from streamlabel.store.parts import Part, read_part
+from streamlabel.store.format import CATALOGUE, PART, SPARSE
+from streamlabel.store.parts import Part, list_parts, read_part
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_files, read_meta
+from streamlabel.store.segments import FileInfo, Place, Segment
+from streamlabel.store.stored_rows import LEARNING, TRIALS, encode_trials
 from streamlabel.store.writer import Change, StoreWriter
-
-__all__ = [
-    "end_versions",
-    "note_metric",
-    "oldest_revision",
-    "put_part",
-    "rename_label",
-    "retire_labels",
-    "roll_back",
-    "roll_back_label",
-    "set_threshold",
-]
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.state import export_labels
+from streamlabel.types import IntArray
+from streamlabel.validation import check_label_names
 
 
 def rename_label(writer: StoreWriter, snapshot: Snapshot, name: str, new_name: str, key: str | None) -> None:
@@ -208,3 +206,96 @@ def _check_revision(writer: StoreWriter, snapshot: Snapshot, revision: int) -> N
     newest, oldest = latest_revision(writer.connection, snapshot.folder), oldest_revision(writer, snapshot)
     if not oldest <= revision <= newest:
         raise NotFoundError(f"{snapshot.folder}: there is no revision {revision}; there are {oldest} to {newest}")
+
+
+Learn = Callable[[StreamingLabelClassifier], StreamingLabelClassifier]
+
+
+def relearn_label(
+    writer: StoreWriter, snapshot: Snapshot, name: str, learn: Learn, cache: BlockCache, key: str | None
+) -> None:
+    """``learn`` gets the model without the label and gives it back with the label behind the others."""
+    column = snapshot.column(name)
+    others = np.setdiff1d(np.arange(len(snapshot.labels)), [column])
+    past = rest_of(writer, snapshot, others, cache)
+    budgets = set() if past._memory is None else set(past._memory._trials)
+    model = learn(past)
+    states = export_labels(model, len(others))
+    if states.names != (snapshot.names[column],):
+        raise DataError(f"{name!r} was to be learned anew, but the model has {list(states.names)} behind the others")
+    keep = LEARNING in list_parts(writer.connection, snapshot.revision)
+    unasked = [0 if rows is not None else None for rows in states.positives]
+    label = snapshot.labels[[column]]
+    with writer.change("relearn", {"label": name}, key) as change:
+        end_versions(change, label.tolist())
+        insert_labels(change, states, snapshot.labels[others], origin=None, unasked=unasked, keep=keep, labels=label)
+        if keep and model._memory is not None and not model._memory._trials.keys() <= budgets:
+            change.part(TRIALS, encode_trials(model._memory._trials, int(model._memory._labels.shape[1])))
+
+
+def rest_of(writer: StoreWriter, snapshot: Snapshot, others: IntArray, cache: BlockCache) -> StreamingLabelClassifier:
+    """The model of these labels alone, with what it needs to learn on."""
+    rest = snapshot.take(others)
+    return assemble(rest, writer.connection, StoredClassifiers(rest, cache), learning=True)
+
+
+def vacuum(writer: StoreWriter, snapshot: Snapshot, keep_from: int | None) -> int:
+    """Forget the revisions before ``keep_from`` (default: all but the newest); the bytes that were given back.
+
+    Commit first, then the files: a reader that has them mapped keeps them, and a crash in between leaves files that
+    are in no catalogue, which doctor removes.
+    """
+    newest, oldest = latest_revision(writer.connection, snapshot.folder), oldest_revision(writer, snapshot)
+    if keep_from is not None and not oldest <= keep_from <= newest:
+        raise DataError(f"there is no revision {keep_from}; there are {oldest} to {newest}", source=snapshot.folder)
+    before = read_files(writer.connection, snapshot.folder, snapshot.n_features)
+    with writer.change("vacuum", {"from": newest if keep_from is None else keep_from}) as change:
+        first = change.revision if keep_from is None else keep_from
+        _forget_history(change, first)
+        _move_rows(writer, change, snapshot, before)
+        change.connection.execute(
+            "DELETE FROM segment WHERE kind = ? AND number NOT IN (SELECT segment FROM part_array)", (PART,)
+        )
+        change.connection.execute("UPDATE meta SET value = ? WHERE key = 'oldest'", (str(first),))
+    after = read_files(writer.connection, snapshot.folder, snapshot.n_features)
+    gone = [info for number, info in before.items() if number not in after]
+    for info in gone:
+        with suppress(OSError):  # a system that cannot delete what is mapped: doctor does it later
+            (snapshot.folder / info.name).unlink()
+    return sum(info.n_bytes for info in gone) - sum(info.n_bytes for n, info in after.items() if n not in before)
+
+
+def _forget_history(change: Change, first: int) -> None:
+    """Versions and parts that no revision from ``first`` on has, and what only they used. Ids are not used again."""
+    run = change.connection.execute
+    run("DELETE FROM version WHERE retired IS NOT NULL AND retired <= ?", (first,))
+    run("DELETE FROM part WHERE retired IS NOT NULL AND retired <= ?", (first,))
+    run("DELETE FROM part_array WHERE part NOT IN (SELECT number FROM part)")
+    run("DELETE FROM classifier WHERE id NOT IN (SELECT classifier FROM version)")
+    for table in ("relation", "answer"):
+        run(f"DELETE FROM {table} WHERE classifier NOT IN (SELECT id FROM classifier)")
+
+
+def _move_rows(writer: StoreWriter, change: Change, snapshot: Snapshot, files: dict[int, FileInfo]) -> None:
+    """Copy the rows that are left, in their order, byte by byte and checked; then drop the old segments."""
+    run = change.connection.execute
+    rows = run("SELECT id, segment, slot, start, nnz, checksum, intercept FROM classifier ORDER BY id").fetchall()
+    (used,) = run("SELECT coalesce(sum(used_rows), 0) FROM segment WHERE kind != ?", (PART,)).fetchone()
+    if used == len(rows):
+        return
+    old = [number for number, info in files.items() if info.kind != PART]
+    segments = {number: Segment(snapshot.folder, files[number]) for number in old}
+    writer.forget()
+    run("UPDATE segment SET used_rows = n_rows, used_bytes = n_bytes WHERE kind != ?", (PART,))
+    for position, (number, segment_number, slot, start, nnz, expected, intercept) in enumerate(rows):
+        segment, place = segments[segment_number], Place(segment_number, slot, start, nnz)
+        problem = segment.problem(place, expected, intercept)
+        content = segment.content(place)
+        if problem or content is None:
+            raise DataError(f"row {slot} of {segment.info.name}: {problem}; run doctor(repair=True) first")
+        moved = change.row(content, segment.info.kind == SPARSE, nnz, len(rows) - position)
+        run(
+            "UPDATE classifier SET segment = ?, slot = ?, start = ? WHERE id = ?",
+            (moved.segment, moved.slot, moved.start, number),
+        )
+    change.connection.executemany("DELETE FROM segment WHERE number = ?", [(number,) for number in old])

@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from streamlabel.exceptions import DataError
-from streamlabel.models.state import BLOCK, ClassifierBlocks
-from streamlabel.results import CSR, FloatArray, IntArray
-from streamlabel.stats.factors import dense
+from streamlabel.data.files import check_memory
+from streamlabel.errors import DataError
+from streamlabel.stats.spectral import dense
 from streamlabel.store.format import DENSE
-from streamlabel.store.limits import check_memory
 from streamlabel.store.reader import Snapshot
-
-__all__ = ["BlockCache", "StoredClassifiers"]
+from streamlabel.streaming.blocks import BLOCK, ClassifierBlocks
+from streamlabel.types import CSR, FloatArray, IntArray
 
 MANY_FEATURES = 1 << 17
 IN_ORDER = np.arange(BLOCK)

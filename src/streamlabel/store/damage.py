@@ -7,14 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamlabel.exceptions import DataError, NotFoundError
-from streamlabel.store.files import FileInfo
+from streamlabel.errors import DataError, NotFoundError
 from streamlabel.store.format import CATALOGUE, PART
-from streamlabel.store.limits import check_column
+from streamlabel.store.guard import check_column
 from streamlabel.store.reader import LIVE, read_files, read_meta
-from streamlabel.store.segments import Place, Segment, version_checksum
-
-__all__ = ["DamagedVersion", "check_labels", "check_versions", "damaged_versions"]
+from streamlabel.store.segments import FileInfo, Place, Segment, version_checksum
 
 SHOWN = 10
 QUERY = (

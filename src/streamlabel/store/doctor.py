@@ -17,18 +17,16 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streamlabel.exceptions import DataError, NotFoundError
-from streamlabel.store.catalogue import reading
+from streamlabel.errors import DataError, NotFoundError
 from streamlabel.store.changes import end_versions
 from streamlabel.store.damage import DamagedVersion, damaged_versions
-from streamlabel.store.files import create_file, header_of, header_problem, sync_directory, write_at
 from streamlabel.store.format import CATALOGUE, HEADER_SIZE
-from streamlabel.store.limits import open_regular
+from streamlabel.store.guard import open_regular
 from streamlabel.store.parts import read_part
 from streamlabel.store.reader import latest_revision, read_files, read_meta
+from streamlabel.store.segments import create_file, header_of, header_problem, sync_directory, write_at
+from streamlabel.store.sqlite import reading
 from streamlabel.store.writer import StoreWriter
-
-__all__ = ["HISTORY", "Finding", "examine"]
 
 HISTORY = "history"
 WITHOUT = {  # what a model cannot do without a part of ours

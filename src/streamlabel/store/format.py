@@ -17,23 +17,6 @@ from __future__ import annotations
 
 import struct
 
-__all__ = [
-    "APPLICATION_ID",
-    "CATALOGUE",
-    "DENSE",
-    "FORMAT",
-    "HEADER",
-    "HEADER_SIZE",
-    "KINDS",
-    "LOCK",
-    "MAGIC",
-    "MOST_FEATURES",
-    "PART",
-    "SCHEMA",
-    "SPARSE",
-    "file_name",
-]
-
 FORMAT = 1
 APPLICATION_ID = 0x534C4231
 CATALOGUE = "catalogue.db"

@@ -6,22 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamlabel._validation import check_label_names
-from streamlabel.exceptions import ConflictError, DataError
-from streamlabel.models.gather import Decisions
-from streamlabel.models.reports import LabelReport
-from streamlabel.models.snapshot import LabelStates, export_labels
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import FloatArray, IntArray
+from streamlabel.errors import ConflictError, DataError
 from streamlabel.store.append import insert_labels
 from streamlabel.store.assemble import assemble
-from streamlabel.store.changes import end_versions
+from streamlabel.store.changes import end_versions, rest_of
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.reader import Snapshot
-from streamlabel.store.relearn import rest_of
 from streamlabel.store.writer import StoreWriter
-
-__all__ = ["merge_labels"]
+from streamlabel.streaming.arrival import Decisions
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.state import LabelStates, export_labels
+from streamlabel.streaming.trials import LabelReport
+from streamlabel.types import FloatArray, IntArray
+from streamlabel.validation import check_label_names
 
 
 def merge_labels(

@@ -14,24 +14,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from streamlabel.exceptions import ConflictError, DataError
-from streamlabel.models.snapshot import LabelStates, export_labels, replace_classifiers
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import CSR
-from streamlabel.store import changes, vacuum
-from streamlabel.store.append import append_labels, check_grown
-from streamlabel.store.catalogue import explain
-from streamlabel.store.create import write_model
+from streamlabel.errors import ConflictError, DataError
+from streamlabel.store import changes
+from streamlabel.store import changes as vacuum
+from streamlabel.store.append import append_labels, check_grown, write_model
+from streamlabel.store.changes import Learn, relearn_label
 from streamlabel.store.doctor import Finding, examine
-from streamlabel.store.limits import check_directory
+from streamlabel.store.guard import check_directory
 from streamlabel.store.merge import merge_labels
 from streamlabel.store.parts import Part
 from streamlabel.store.reader import Snapshot, load_snapshot, read_snapshot
-from streamlabel.store.relearn import Learn, relearn_label
+from streamlabel.store.sqlite import explain
 from streamlabel.store.stored_model import StoredModel, without_damaged
 from streamlabel.store.writer import StoreWriter
-
-__all__ = ["ModelStore"]
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.state import LabelStates, export_labels, replace_classifiers
+from streamlabel.types import CSR
 
 CACHE = 1 << 30
 
@@ -198,7 +196,7 @@ class ModelStore(StoredModel):
         return self._change(merge_labels, list(names), into, self._cache, key=key)
 
     def relearn(self, name: str, learn: Learn, *, key: str | None = None) -> int:
-        """A label learned anew by ``learn`` (`store.relearn`), with its id, in one revision."""
+        """A label learned anew by ``learn`` (`store.changes`), with its id, in one revision."""
         return self._change(relearn_label, name, learn, self._cache, key=key)
 
     def put_part(self, name: str, content: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> int:

@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamlabel.exceptions import DataError, NotFoundError
-from streamlabel.store.files import FileInfo, map_file
+from streamlabel.errors import DataError, NotFoundError
 from streamlabel.store.format import CATALOGUE, PART
-from streamlabel.store.limits import check_column
-
-__all__ = ["Part", "align", "array_content", "check_part", "list_parts", "read_part"]
+from streamlabel.store.guard import check_column
+from streamlabel.store.segments import FileInfo, map_file
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TYPES = re.compile(r"[<|](?:[fiu][1248]|b1)")

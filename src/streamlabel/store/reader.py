@@ -13,24 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel.exceptions import DataError, NotFoundError
-from streamlabel.results import FloatArray, IntArray
-from streamlabel.store.catalogue import reading
-from streamlabel.store.files import FileInfo
+from streamlabel.errors import DataError, NotFoundError
 from streamlabel.store.format import CATALOGUE, DENSE, KINDS, MOST_FEATURES, PART, SPARSE, file_name
-from streamlabel.store.limits import check_column
-from streamlabel.store.segments import Place, Segment
-
-__all__ = [
-    "LIVE",
-    "Snapshot",
-    "damaged_columns",
-    "latest_revision",
-    "load_snapshot",
-    "read_files",
-    "read_meta",
-    "read_snapshot",
-]
+from streamlabel.store.guard import check_column
+from streamlabel.store.segments import FileInfo, Place, Segment
+from streamlabel.store.sqlite import reading
+from streamlabel.types import FloatArray, IntArray
 
 ARRAYS = (
     "labels", "names", "classifiers", "segment", "slot", "checksums", "intercept", "start", "nnz",

@@ -13,16 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
-from streamlabel.exceptions import DataError
-from streamlabel.models.inputs import canonical_rows
-from streamlabel.models.streaming import StreamingLabelClassifier
-from streamlabel.results import CSR, FloatArray
+from streamlabel.errors import DataError
 from streamlabel.store.assemble import assemble
-from streamlabel.store.catalogue import reading
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
-from streamlabel.store.parts import Part, list_parts, read_part
-from streamlabel.store.reader import Snapshot, damaged_columns, load_snapshot, read_files
-from streamlabel.store.records import (
+from streamlabel.store.history import (
     LabelChange,
     LabelRecord,
     Metric,
@@ -34,8 +28,12 @@ from streamlabel.store.records import (
     read_sizes,
     records_of,
 )
-
-__all__ = ["StoredModel", "without_damaged"]
+from streamlabel.store.parts import Part, list_parts, read_part
+from streamlabel.store.reader import Snapshot, damaged_columns, load_snapshot, read_files
+from streamlabel.store.sqlite import reading
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.inputs import canonical_rows
+from streamlabel.types import CSR, FloatArray
 
 Self = TypeVar("Self", bound="StoredModel")
 

@@ -17,17 +17,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamlabel.exceptions import DataError
-from streamlabel.results import FloatArray
-from streamlabel.store.catalogue import explain, writing
-from streamlabel.store.files import FileInfo, create_file, sync, write_at
+from streamlabel.errors import DataError
 from streamlabel.store.format import DENSE, HEADER_SIZE, PART, SPARSE
-from streamlabel.store.limits import open_regular
-from streamlabel.store.lock import WriterLock, now
+from streamlabel.store.guard import WriterLock, now, open_regular
 from streamlabel.store.parts import Part, align, array_content, check_part
-from streamlabel.store.segments import LARGEST, Place, encode_row, is_sparse, room_for
-
-__all__ = ["Change", "StoreWriter"]
+from streamlabel.store.segments import (
+    LARGEST,
+    FileInfo,
+    Place,
+    create_file,
+    encode_row,
+    is_sparse,
+    room_for,
+    sync,
+    write_at,
+)
+from streamlabel.store.sqlite import explain, writing
+from streamlabel.types import FloatArray
 
 SPARSE_ROWS = 1 << 16
 LEAST_SPARSE_BYTES = 1 << 20

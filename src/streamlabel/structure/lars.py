@@ -14,10 +14,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
-from streamlabel.results import FloatArray
 from streamlabel.structure.objective import kkt_violation, lam_max, objective
-
-__all__ = ["LarsPath", "lars_path", "solve_lars"]
+from streamlabel.types import FloatArray
 
 _APART = 1e-11  # by which share correlations are moved at most; moves the solution as little
 _PEAK = 1e6  # lam_max as scikit-learn sees it, far above the absolute tolerances in there

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamlabel.results import FloatArray
-
-__all__ = ["duality_gap", "kkt_violation", "lam_max", "objective"]
+from streamlabel.types import FloatArray
 
 
 def lam_max(correlation: FloatArray) -> float:

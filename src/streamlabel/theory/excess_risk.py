@@ -31,10 +31,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from streamlabel.results import FloatArray, IntArray
-from streamlabel.stats.factors import dense
-
-__all__ = ["LIPSCHITZ", "PrintedTerms", "RiskBound", "clipped_loss", "printed_terms", "risk_bound"]
+from streamlabel.stats.spectral import dense
+from streamlabel.types import FloatArray, IntArray
 
 LIPSCHITZ = 2.0  # of `clipped_loss` in the score
 _UNIT = 1 / 16  # the least budget of the grid; each further one is sqrt(2) times as large

@@ -30,18 +30,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from streamlabel.results import FloatArray
-from streamlabel.stats.factors import dense
-
-__all__ = [
-    "DistanceBound",
-    "RowSpectrum",
-    "distance_bound",
-    "row_spectrum",
-    "solve_streamed",
-    "solve_together",
-    "streaming_gradient",
-]
+from streamlabel.stats.spectral import dense
+from streamlabel.types import FloatArray
 
 
 class RowSpectrum(NamedTuple):

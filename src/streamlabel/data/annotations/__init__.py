@@ -11,7 +11,7 @@
 A label that was not offered, a task that was skipped and a text that nobody opened say nothing: they are unknown.
 """
 
-from streamlabel.data.annotations.door import load_annotations
-from streamlabel.data.annotations.result import Annotations
+from streamlabel.data.annotations.answers import Annotations
+from streamlabel.data.annotations.read import load_annotations
 
 __all__ = ["Annotations", "load_annotations"]

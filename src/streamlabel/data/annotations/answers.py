@@ -8,19 +8,124 @@ offer when it was given.
 from __future__ import annotations
 
 import datetime
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from streamlabel._validation import check_label_names
-from streamlabel.data.annotations.result import Annotations
 from streamlabel.data.annotations.stream import Place
-from streamlabel.exceptions import DataError
-from streamlabel.results import CSR, TextDataset
+from streamlabel.data.files import check_memory
+from streamlabel.errors import DataError, NotFoundError
+from streamlabel.types import CSR, BoolArray, IntArray, TextDataset
+from streamlabel.validation import check_label_names
 
-__all__ = ["AnnotatedText", "Answer", "Gathering", "parse_births", "parse_time"]
+
+@dataclass(frozen=True)
+class Options:
+    """See `load_annotations`."""
+
+    text_field: str | None = None
+    question: str | None = None
+    empty_is_no: bool = False
+    by_uri: bool = False
+    with_times: bool = False
+
+
+def pick_text(fields: Mapping[str, Any], wanted: str | None) -> str:
+    """The text of a record: the field that is wanted, else ``text``, else the only field that is a string."""
+    if wanted is None and "text" not in fields:
+        candidates = [name for name, value in fields.items() if isinstance(value, str)]
+        if len(candidates) != 1:
+            found = ", ".join(repr(str(name)[:40]) for name in list(fields)[:20]) or "none"
+            raise ValueError(f"no field 'text'; the fields are {found}; pass text_field= to say which is the text")
+        wanted = candidates[0]
+    name = wanted or "text"
+    if not isinstance(fields.get(name), str):
+        raise ValueError(f"the field {name!r} is no text; this reader takes text classification only")
+    return str(fields[name])
+
+
+def id_of(value: Any) -> str | None:
+    """An id as a string; None where there is none."""
+    if value is None or isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    return str(value)
+
+
+def name_list(value: Any, field: str) -> tuple[str, ...]:
+    """Labels of a text. ValueError for what belongs to another kind of task."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list):
+        raise ValueError(f"{field!r} is no list of labels; this reader takes text classification only")
+    for item in value:
+        if isinstance(item, list | dict):
+            raise ValueError(f"{field!r} holds spans or structures; this reader takes text classification only")
+        if not isinstance(item, str):
+            raise ValueError(f"{field!r} holds {str(item)[:40]!r}, which is no label name")
+    return tuple(value)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Annotations:
+    """Texts, their labels, and which cells of Y are answers.
+
+    A cell (text, label) was asked if its text is in ``whole_rows``, or is not and the cell is in ``exceptions``; if
+    both, it was not. So a text that was shown with all labels and one that was asked about a single label both take
+    next to nothing.
+
+    Attributes
+    ----------
+    dataset : the texts; ``Y`` is 1 where the answer was yes, 0 where it was no or is unknown
+    whole_rows : (n,) bool, texts of which every label was asked but for the exceptions
+    exceptions : csr_array (n, m), 1 where a cell differs from its row
+    n_ties : cells that are unknown because as many said yes as no
+    """
+
+    dataset: TextDataset
+    whole_rows: BoolArray
+    exceptions: CSR
+    n_ties: int = 0
+
+    def annotated(self, labels: Iterable[str] | None = None) -> BoolArray:
+        """(n, k) bool for these labels (all by default): what was asked, as `add_labels` takes it."""
+        columns = np.arange(self.dataset.n_labels) if labels is None else np.array([self.column(x) for x in labels])
+        what = f"what was asked of {self.dataset.n_rows} texts and {len(columns)} labels"
+        check_memory(3 * self.dataset.n_rows * len(columns), what, source=self.dataset.source)
+        differs = self.exceptions[:, columns.astype(np.intp)].toarray().astype(bool)
+        return np.asarray(self.whole_rows[:, None] ^ differs)
+
+    def answers(self, label: str) -> tuple[list[str], list[str]]:
+        """The texts that were answered yes and those that were answered no for one label."""
+        asked = self.annotated([label])[:, 0]
+        yes = self.dataset.Y[:, [self.column(label)]].toarray()[:, 0] > 0
+        texts = self.dataset.texts
+        return [texts[int(i)] for i in np.flatnonzero(asked & yes)], [
+            texts[int(i)] for i in np.flatnonzero(asked & ~yes)
+        ]
+
+    @property
+    def unanswered(self) -> IntArray:
+        """The texts of which nothing is known: skipped, rejected, not yet seen by anybody, or tied on every label."""
+        differ = np.diff(self.exceptions.indptr)
+        return np.flatnonzero(np.where(self.whole_rows, self.dataset.n_labels - differ, differ) == 0)
+
+    def column(self, label: str) -> int:
+        """The number of a label."""
+        name = unicodedata.normalize("NFC", label)
+        if name not in self.dataset.label_names:
+            raise NotFoundError(f"no label is called {label!r}; there are {self.dataset.n_labels} others")
+        return self.dataset.label_names.index(name)
+
+    def __repr__(self) -> str:
+        data = self.dataset
+        return (
+            f"Annotations({data.n_rows} texts, {data.n_labels} labels, {len(self.unanswered)} without an answer, "
+            f"source={data.source!r})"
+        )
 
 
 @dataclass(frozen=True)

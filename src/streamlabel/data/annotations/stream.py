@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
-from streamlabel.data._limits import check_memory
-from streamlabel.data.csv_cells import csv_rows
-from streamlabel.data.records import (
+from streamlabel.data.csv_table import csv_rows
+from streamlabel.data.files import check_memory
+from streamlabel.data.rows import (
     MEMORY_CHECK_BYTES,
     Source,
     decode_line,
@@ -23,9 +23,7 @@ from streamlabel.data.records import (
     read_lines,
     source_name,
 )
-from streamlabel.exceptions import DataError
-
-__all__ = ["Place", "csv_records", "fast_text_records", "json_records", "text_lines"]
+from streamlabel.errors import DataError
 
 CHUNK = 1 << 16
 # Whatever lies before a bracket, strings with the brackets in them included; linear, nothing is tried twice.

@@ -1,0 +1,366 @@
+"""Ridge whose prior knows which directions classifiers take: the past as a metric.
+
+The new classifier has the prior ``w ~ N(p, C)``, ``C = (1 - a) I + a c R R'``. ``R (d, r)`` spans the past classifiers
+(or their main directions), the share ``a`` says how far to trust them, and ``c`` puts both parts on the scale of the
+rows at hand: ``c = trace(Xc Xc') / trace(Xc R R' Xc')``. With ``a = 0`` it is plain ridge. The answer::
+
+    w = p + C Xc' (Xc C Xc' + beta I)^-1 t,         t = y - X p, centred
+
+`RowRidge` solves it as written, for few rows; `FeatureRidge` in the coordinates ``X T``, ``T T' = C``, for many.
+Leave-one-out residuals come from the same factor: ``e_i = r_i / (1 - h_i)``.
+
+Whether the anchor helps, `compare` tells from the squared residuals, which the plain ridge gives without another look
+at the rows: with ``A = Xc'Xc + beta I``, ``b = Xc'y`` and ``A w = b + beta p``::
+
+    ||yc - Xc w||^2 = ||yc||^2 - w'b + beta w'(p - w)
+
+Step 2 with the squared loss: ridge toward an anchor, in the spectral coordinates of a kept factor.
+
+With an intercept, targets and features centred on the annotated rows, the new classifier minimises::
+
+    1/2 ||y - X w||^2 + beta/2 ||w - p||^2          p = W s, the anchor
+
+With ``v = w - p`` this is plain ridge on the residual target ``t = y - X p``: ``(X'X + beta I) v = X't``. Its
+leave-one-out error is ``r_i / (1 - h_i)``, with the hat diagonal ``h`` that does not depend on the label.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import linalg
+
+from streamlabel.errors import DataError
+from streamlabel.stats.spectral import RidgeFactor, Spectrum, centred_gram, centred_kernel, dense, row_scale
+from streamlabel.stats.ties import first_least
+from streamlabel.types import CSR, FloatArray, IntArray
+
+BETA_STEPS = np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0])
+
+
+def beta_grid(factor: Spectrum) -> FloatArray:
+    """`BETA_STEPS` in units of the mean squared length of a centred row."""
+    scale = float(factor.eigenvalues.sum()) / max(factor.n_rows, 1)
+    return row_scale(scale, float(factor.mean @ factor.mean)) * BETA_STEPS
+
+
+def generalised_error(factor: Spectrum, projected: FloatArray, energy: FloatArray, beta: float) -> FloatArray:
+    """Generalised cross-validation: ``n RSS / (n - trace H)^2`` for each target, (k,).
+
+    projected : (r, k) = Q't;   energy : (k,) = ||t||^2 of the centred targets
+    """
+    shrink = factor.eigenvalues / (factor.eigenvalues + beta)
+    residual = energy - np.square(projected).T @ (1.0 - np.square(1.0 - shrink))
+    freedom = factor.n_rows - 1.0 - shrink.sum()
+    return factor.n_rows * np.maximum(residual, 0.0) / max(freedom, 1e-3) ** 2
+
+
+def choose_beta(factor: Spectrum, projected: FloatArray, energy: FloatArray) -> float:
+    """The strength of `beta_grid` with the least generalised error, one for all targets together; the larger of two."""
+    grid = beta_grid(factor)[::-1]
+    errors = [float(generalised_error(factor, projected, energy, beta).sum()) for beta in grid]
+    return float(grid[first_least(errors)])
+
+
+def solve_anchored_ridge(factor: RidgeFactor, projected: FloatArray, anchor: FloatArray, beta: float) -> FloatArray:
+    """``w = p + (X'X + beta I)^-1 X'(y - X p)``, (d, k), for projected targets (r, k) and anchors (d, k)."""
+    if not anchor.any():
+        return factor.weights(projected, beta)
+    return anchor + factor.weights(projected - factor.project_scores(anchor), beta)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Classifiers (d, k) learned alone and toward an anchor, with their sums of squared residuals (k,)."""
+
+    alone: FloatArray
+    toward: FloatArray
+    residual_alone: FloatArray
+    residual_toward: FloatArray
+
+
+class PreparedRidge(Protocol):
+    """Ridge on some rows, factored: any number of targets can be solved."""
+
+    n_rows: int
+    mean: FloatArray
+    beta: float
+
+    def solve(self, targets: CSR | FloatArray) -> FloatArray:
+        """Weights (d, k) for targets (n_rows, k); constants in a target do not matter when the rows are centred."""
+        ...
+
+    def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
+        """Residuals (n_rows, k) of each row under the classifier learned without it."""
+        ...
+
+    def leverages(self, rows: IntArray | None = None) -> FloatArray:
+        """The diagonal of the hat matrix for these rows (default: all), intercept included."""
+        ...
+
+    def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
+        """Both ways to learn the targets (n_rows, k): alone, and toward the anchor (d, k)."""
+        ...
+
+    @property
+    def hat(self) -> HatSpectrum:
+        """The eigenvalues of the hat matrix without the intercept, or what is known of them."""
+        ...
+
+    @property
+    def freedom(self) -> float:
+        """Rows less the trace of the hat matrix, intercept included: what is left to judge residuals by."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class HatSpectrum:
+    """What degrees of freedom need of the hat matrix H: its trace, and that of ``(I - H) H`` where it is largest.
+
+    spread : ``h (1 - h)`` of its eigenvalues, largest first, or None where only their sum is known
+    """
+
+    trace: float
+    spread_sum: float
+    spread: FloatArray | None = None
+
+    @classmethod
+    def of(cls, eigenvalues: FloatArray, beta: float) -> HatSpectrum:
+        """From the eigenvalues of ``Xc'Xc``."""
+        values = eigenvalues / (eigenvalues + beta)
+        spread = np.sort(values * (1.0 - values))[::-1]
+        return cls(float(values.sum()), float(spread.sum()), spread)
+
+    def most_between(self, sizes: IntArray) -> FloatArray:
+        """The largest trace of ``(I - H) H`` on a space of so many dimensions, (k,); at most, where less is known."""
+        if self.spread is None:
+            return np.minimum(np.asarray(sizes) / 4.0, self.spread_sum)
+        sums = np.concatenate(([0.0], np.cumsum(self.spread)))
+        return np.asarray(sums[np.minimum(sizes, len(self.spread))])
+
+
+def mean_square_length(X: CSR | FloatArray, mean: FloatArray) -> float:
+    """The mean squared length of a row minus the mean: what beta is measured in."""
+    offset = float(mean @ mean)
+    if isinstance(X, np.ndarray):
+        return row_scale(float(np.square(X - mean).sum()) / max(len(X), 1), offset)
+    return row_scale(float(X.data @ X.data) / max(X.shape[0], 1) - offset, offset)
+
+
+def make_ridge(
+    X: CSR | FloatArray,
+    beta: float,
+    *,
+    basis: FloatArray | None = None,
+    share: float = 0.0,
+    centre: bool = True,
+    gram: FloatArray | None = None,
+    hat: HatSpectrum | None = None,
+) -> PreparedRidge:
+    """The smaller of the two factors for these rows. ``basis`` (d, r) and ``share`` are the metric.
+
+    ``gram``: ``Xc'Xc`` or ``Xc Xc'``, whichever is smaller, where it is known already (it is written to).
+    ``hat``: where it is known already.
+    """
+    kind = RowRidge if X.shape[0] < X.shape[1] else FeatureRidge
+    return kind(X, beta, basis=basis, share=share, centre=centre, gram=gram, hat=hat)
+
+
+class RowRidge:
+    """Cholesky factor of ``Xc C Xc' + beta I`` (q, q)."""
+
+    def __init__(
+        self,
+        X: CSR | FloatArray,
+        beta: float,
+        *,
+        basis: FloatArray | None = None,
+        share: float = 0.0,
+        centre: bool = True,
+        gram: FloatArray | None = None,
+        hat: HatSpectrum | None = None,
+    ) -> None:
+        self._X, self.beta, self._centre, self._hat = X, beta, centre, hat
+        self.n_rows = int(X.shape[0])
+        self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
+        self._share = share if basis is not None else 0.0
+        kernel = centred_kernel(X, self.mean) if gram is None else gram
+        if self._share:
+            assert basis is not None
+            scores = np.asarray(X @ basis)
+            if centre:
+                scores -= scores.mean(axis=0)
+            self._basis, self._scores = basis, scores
+            self._scale = kernel.trace() / max(float(np.square(scores).sum()), np.finfo(np.float64).tiny)
+            kernel *= 1.0 - self._share
+            kernel += (self._share * self._scale) * (scores @ scores.T)
+        kernel.flat[:: self.n_rows + 1] += beta
+        self._factor = _cholesky(kernel)
+
+    def solve(self, targets: CSR | FloatArray) -> FloatArray:
+        duals = self._duals(dense(targets))
+        weights = np.asarray(self._X.T @ duals)
+        if self._share:
+            weights *= 1.0 - self._share
+            weights += self._basis @ ((self._share * self._scale) * (self._scores.T @ duals))
+            if self._centre:
+                return weights - np.outer((1.0 - self._share) * self.mean, duals.sum(axis=0))
+        return weights - np.outer(self.mean, duals.sum(axis=0)) if self._centre else weights
+
+    def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
+        # r = beta * alpha
+        return self.beta * self._duals(targets) / np.maximum(1.0 - self.leverages(), 1e-12)[:, None]
+
+    def leverages(self, rows: IntArray | None = None) -> FloatArray:
+        # 1 - h_i = beta * (K + beta I)^-1_ii, less the intercept's share 1/q
+        inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
+        result = 1.0 - self.beta * inverse.diagonal() + (1.0 / self.n_rows if self._centre else 0.0)
+        return result if rows is None else result[rows]
+
+    def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
+        both = np.hstack((dense(targets), dense(targets) - np.asarray(self._X @ anchor)))
+        weights = self.solve(both)
+        n_targets = anchor.shape[1]
+        residuals = np.square(self.beta * self._duals(both)).sum(axis=0)
+        return Comparison(
+            weights[:, :n_targets], anchor + weights[:, n_targets:], residuals[:n_targets], residuals[n_targets:]
+        )
+
+    @property
+    def hat(self) -> HatSpectrum:
+        if self._hat is None:
+            inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
+            self._hat = _hat_spectrum(inverse, self.beta)
+        return self._hat
+
+    @property
+    def freedom(self) -> float:
+        return self.n_rows - self.hat.trace - float(self._centre)
+
+    def _duals(self, targets: FloatArray) -> FloatArray:
+        centred = targets - targets.mean(axis=0) if self._centre else targets
+        return linalg.cho_solve(self._factor, centred, check_finite=False)
+
+
+class FeatureRidge:
+    """Cholesky factor of ``T'Xc'Xc T + beta I`` (d, d), ``T T' = C``."""
+
+    def __init__(
+        self,
+        X: CSR | FloatArray,
+        beta: float,
+        *,
+        basis: FloatArray | None = None,
+        share: float = 0.0,
+        centre: bool = True,
+        gram: FloatArray | None = None,
+        hat: HatSpectrum | None = None,
+    ) -> None:
+        self._X, self.beta, self._centre, self._hat = X, beta, centre, hat
+        self.n_rows = int(X.shape[0])
+        n_features = int(X.shape[1])
+        self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(n_features)
+        if gram is None:
+            gram = centred_gram(X, self.mean)
+        self._root: FloatArray | None = None
+        self._inverse: FloatArray | None = None  # made when a single target is first solved
+        if basis is not None and share:
+            scale = gram.trace() / max(float(np.vdot(basis, gram @ basis)), np.finfo(np.float64).tiny)
+            prior = (share * scale) * (basis @ basis.T)
+            prior.flat[:: n_features + 1] += 1.0 - share
+            self._root = linalg.cholesky(prior, lower=True, overwrite_a=True, check_finite=False)
+            gram = self._root.T @ gram @ self._root
+        gram.flat[:: n_features + 1] += beta
+        self._factor = _cholesky(gram)
+
+    def solve(self, targets: CSR | FloatArray) -> FloatArray:
+        right = self._products(targets)
+        if self._root is None:
+            return self._solve_plain(right)
+        return self._root @ linalg.cho_solve(self._factor, self._root.T @ right, overwrite_b=True, check_finite=False)
+
+    def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
+        assert self._root is None, "with a metric, both ways are solved one by one"
+        right = self._products(targets)
+        alone = self._solve_plain(right)
+        toward = alone + self.beta * self._solve_plain(anchor)
+        energy = _column_sums(targets, squared=True)
+        if self._centre:
+            energy -= np.square(_column_sums(targets)) / self.n_rows
+        return Comparison(
+            alone,
+            toward,
+            energy - (alone * (right + self.beta * alone)).sum(axis=0),
+            energy - (toward * (right + self.beta * (toward - anchor))).sum(axis=0),
+        )
+
+    @property
+    def hat(self) -> HatSpectrum:
+        if self._hat is None:
+            self._hat = _hat_spectrum(self._whole_inverse(), self.beta)
+        return self._hat
+
+    @property
+    def freedom(self) -> float:
+        return self.n_rows - self.hat.trace - float(self._centre)
+
+    def _products(self, targets: CSR | FloatArray) -> FloatArray:
+        """``Xc'T`` (d, k)."""
+        right = dense(self._X.T @ targets)
+        right -= np.outer(self.mean, _column_sums(targets))
+        return right
+
+    def _solve_plain(self, right: FloatArray) -> FloatArray:
+        """One right-hand side reads half of the inverse once, where two triangular solves read the factor twice."""
+        if right.shape[1] == 1:
+            return np.asarray(linalg.blas.dsymv(1.0, self._whole_inverse(), right[:, 0], lower=1))[:, None]
+        return linalg.cho_solve(self._factor, right, check_finite=False)
+
+    def _whole_inverse(self) -> FloatArray:
+        if self._inverse is None:
+            self._inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
+        return self._inverse
+
+    def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
+        residual = targets - np.asarray(self._X @ weights)
+        if self._centre:
+            residual -= residual.mean(axis=0)
+        return residual / np.maximum(1.0 - self.leverages(), 1e-12)[:, None]
+
+    def leverages(self, rows: IntArray | None = None) -> FloatArray:
+        chosen = np.arange(self.n_rows) if rows is None else rows
+        result = np.empty(len(chosen))
+        for start in range(0, len(chosen), 1024):
+            block = dense(self._X[chosen[start : start + 1024]]) - self.mean
+            if self._root is not None:
+                block = block @ self._root
+            half = linalg.solve_triangular(self._factor[0], block.T, lower=True, overwrite_b=True, check_finite=False)
+            result[start : start + 1024] = np.square(half).sum(axis=0)
+        return result + (1.0 / self.n_rows if self._centre else 0.0)
+
+
+def _hat_spectrum(inverse: FloatArray, beta: float) -> HatSpectrum:
+    """From the lower half of ``(G + beta I)^-1``: ``I - H`` is beta times it, but for directions without rows."""
+    kept = beta * inverse.diagonal()
+    squares = 2.0 * beta**2 * float(np.square(np.tril(inverse, -1)).sum()) + float(np.square(kept).sum())
+    return HatSpectrum(float((1.0 - kept).sum()), max(float(kept.sum()) - squares, 0.0))
+
+
+def _column_sums(matrix: CSR | FloatArray, *, squared: bool = False) -> FloatArray:
+    if isinstance(matrix, np.ndarray):
+        return (np.square(matrix) if squared else matrix).sum(axis=0)
+    values = matrix.data.astype(np.float64)
+    sums = np.bincount(matrix.indices, weights=np.square(values) if squared else values, minlength=matrix.shape[1])
+    return sums.astype(np.float64)
+
+
+def _cholesky(matrix: FloatArray) -> tuple[FloatArray, bool]:
+    try:
+        return linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError as error:
+        raise DataError(
+            "beta is too small beside these rows for the digits of a float (a large offset, or an explicit tiny beta): "
+            "centre or scale X, or raise beta"
+        ) from error

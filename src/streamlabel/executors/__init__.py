@@ -1,1 +1,0 @@
-"""Map and map-reduce: serial, threads, processes. The only door to Dask."""

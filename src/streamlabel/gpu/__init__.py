@@ -1,1 +1,0 @@
-"""The same solves on PyTorch. The only door to torch."""

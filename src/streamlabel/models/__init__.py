@@ -1,1 +1,0 @@
-"""Estimators: state, the streaming classifier, baselines."""

@@ -1,0 +1,145 @@
+"""Who may ask: requests to a name of this host, and, where there is a token, those that bring it.
+
+A page of another site can make a browser send requests here, by a name that its owner points to this machine (DNS
+rebinding): the Host header then has that name. Nor can it send JSON or DELETE without asking first, which nothing here
+allows. From other machines only a token lets in.
+
+A request that is not answered: a status, and one message for the person behind it.
+
+The package's own messages are for who holds the model: they name paths, processes and Python. Only what they say about
+a body is passed on; the rest goes to the log, and the answer says what that person can do.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from streamlabel.errors import ConflictError, DataError, NotFoundError, StreamlabelError
+
+logger = logging.getLogger("streamlabel.serve")
+
+GONE = "the model is not where it was; suggestions go on from the last revision, changes wait until it is back"
+BUSY = "another process is changing the model; try again in a moment"
+BROKEN = "the model could not be read or written; the log of the service says why"
+
+
+class Refusal(Exception):
+    """Ends a request with this status and ``{"error": message}``."""
+
+    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.headers = status, message, headers or {}
+
+
+@contextmanager
+def mistakes() -> Iterator[None]:
+    """What is wrong with the answers in a body, as a 400. An error that names a file is not of that kind."""
+    try:
+        yield
+    except DataError as error:
+        if error.source is not None:
+            raise
+        raise Refusal(400, str(error)) from None
+
+
+def refusal_for(error: StreamlabelError) -> Refusal:
+    """What is said about trouble with the model; the trouble itself is logged."""
+    logger.error("%s", error)
+    if isinstance(error, NotFoundError):
+        return Refusal(503, GONE)
+    if isinstance(error, ConflictError):
+        return Refusal(409, BUSY, {"Retry-After": "1"})
+    return Refusal(500, BROKEN)
+
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LEAST_TOKEN = 20
+MOST_TOKEN = 4096
+HOST = re.compile(r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?P<port>:\d{1,5})?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, repr=False)
+class Gate:
+    """names : of the host, lower case; None where it is bound to every address, and only the token counts"""
+
+    names: frozenset[str] | None
+    token: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.names is None and self.token is None:
+            raise ValueError("a gate without names needs a token")
+
+    def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Refusal where the request may not come in."""
+        found: dict[bytes, list[bytes]] = {}
+        for name, value in headers:
+            found.setdefault(name.lower(), []).append(value)
+        if self.names is not None and not self._is_ours(found.get(b"host", [])):
+            raise Refusal(421, "the Host header names a host that this service is not; --allow-host adds a name")
+        if self.token is not None and not self._is_known(found):
+            raise Refusal(401, "send the header 'Authorization: Bearer TOKEN'", {"WWW-Authenticate": "Bearer"})
+
+    def _is_ours(self, hosts: list[bytes]) -> bool:
+        match = HOST.fullmatch(hosts[0].decode("latin-1")) if len(hosts) == 1 else None
+        if match is None or self.names is None:
+            return False
+        return _name_in(match) in self.names
+
+    def _is_known(self, headers: Mapping[bytes, list[bytes]]) -> bool:
+        given = headers.get(b"authorization", [])
+        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        assert self.token is not None
+        wanted = sha256(self.token.encode()).digest()
+        same = hmac.compare_digest(sha256(token.strip()).digest(), wanted)
+        return same and scheme.lower() == b"bearer"
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach the address."""
+    return ipaddress.ip_address(address).is_loopback
+
+
+def names_of(host: str, address: str, more: Iterable[str] = ()) -> frozenset[str] | None:
+    """The names under which a service at ``address``, asked for as ``host``, is asked; None for any.
+
+    more : others that a proxy passes on, as `host_name` checks them
+    """
+    if ipaddress.ip_address(address).is_unspecified:
+        return None
+    own = LOOPBACK if is_loopback(address) else ()
+    return frozenset(name.lower() for name in (host, address, *own, *more))
+
+
+def host_name(text: str) -> str:
+    """A name as a Host header has it, in lower case and without port; DataError where it is none."""
+    match = HOST.fullmatch(text)
+    if match is None or match["port"] is not None:
+        raise DataError(f"{text!r} is no name of a host; give the name alone, without http:// and without a port")
+    return _name_in(match)
+
+
+def _name_in(match: re.Match[str]) -> str:
+    return (match["six"] or match["name"].removesuffix(".")).lower()
+
+
+def read_token(path: Path) -> str:
+    """The token in a file: one line without blanks."""
+    if not path.exists():
+        raise NotFoundError(f"{path}: there is no such file")
+    with path.open("rb") as file:
+        content = file.read(MOST_TOKEN + 1)
+    token = content.strip().decode("ascii", "replace")
+    if len(content) > MOST_TOKEN or not re.fullmatch(r"[!-~]*", token):
+        raise DataError("a token is one line of ASCII characters without blanks", source=path)
+    if len(token) < LEAST_TOKEN:
+        advice = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
+        raise DataError(f"the token has {len(token)} characters, less than {LEAST_TOKEN}; {advice}", source=path)
+    return token

@@ -1,0 +1,230 @@
+"""The routes: what each of them says. Every answer comes from one view."""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+from scipy.special import expit
+
+from streamlabel.serve.access import Refusal
+from streamlabel.serve.live_tagger import LivingTagger, View
+from streamlabel.tagging.explain import N_WORDS, explanation_data
+from streamlabel.tagging.learn_report import report_data
+
+MOST_BYTES = 4 << 20
+MOST_TEXTS = 1000
+MOST_K = 100
+
+
+def parse_body(content: bytes) -> dict[str, Any]:
+    """The JSON object of a body; NaN and infinity are not JSON."""
+    try:
+        body = json.loads(content.decode("utf-8"), parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(400, f"the body is not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise Refusal(400, f"the body is of type {type(body).__name__}; send a JSON object, {{...}}")
+    return body
+
+
+@dataclass(frozen=True)
+class SuggestRequest:
+    texts: list[str]
+    k: int = 5
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> SuggestRequest:
+        _check_fields(body, {"texts"}, {"k"})
+        return cls(_texts(body, "texts"), _whole(body.get("k", cls.k), "k", MOST_K))
+
+
+@dataclass(frozen=True)
+class ExplainRequest:
+    """words : at most so many on each side"""
+
+    text: str
+    label: str
+    words: int = N_WORDS
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> ExplainRequest:
+        _check_fields(body, {"text", "label"}, {"words"})
+        words = _whole(body.get("words", cls.words), "words", MOST_K)
+        return cls(_text(body["text"], "text"), _name(body["label"], "label"), words)
+
+
+@dataclass(frozen=True)
+class LearnRequest:
+    name: str
+    yes: list[str]
+    no: list[str]
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> LearnRequest:
+        _check_fields(body, {"name", "yes"}, {"no"})
+        return cls(_name(body["name"], "name").strip(), _texts(body, "yes"), _texts(body, "no") if "no" in body else [])
+
+
+@dataclass(frozen=True)
+class RollbackRequest:
+    revision: int
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> RollbackRequest:
+        _check_fields(body, {"revision"}, set())
+        return cls(_whole(body["revision"], "revision", 2**53))
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _check_fields(body: Mapping[str, Any], needed: set[str], more: set[str]) -> None:
+    for field in sorted(needed - body.keys()):
+        raise Refusal(400, f"the field {field!r} is missing")
+    for field in sorted(body.keys() - needed - more):
+        raise Refusal(400, f"the field {field!r} is not known; there are {', '.join(sorted(needed | more))}")
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise Refusal(400, f"{where} is of type {type(value).__name__}; it must be a string")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Refusal(400, f"{where} holds half of a surrogate pair, which is no character") from None
+    return value
+
+
+def _name(value: Any, where: str) -> str:
+    """The name of a label, composed as it is in the model."""
+    return unicodedata.normalize("NFC", _text(value, where))
+
+
+def _texts(body: Mapping[str, Any], field: str) -> list[str]:
+    values = body[field]
+    if not isinstance(values, list):
+        raise Refusal(400, f"{field} is of type {type(values).__name__}; it must be a list of texts")
+    if len(values) > MOST_TEXTS:
+        raise Refusal(400, f"{field} has {len(values):,} texts; at most {MOST_TEXTS:,} are taken at once")
+    return [_text(value, f"{field}[{place}]") for place, value in enumerate(values)]
+
+
+def _whole(value: Any, where: str, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise Refusal(400, f"{where} must be a whole number from 1 to {most}")
+    return value
+
+
+AT_ONCE = 128  # texts whose scores for all labels are in memory together; a fixed number keeps their bits
+UNREADABLE = "the newest revision cannot be read, the last one goes on; the log of the service says why"
+LONG = 19  # digits: no id has so many
+OF_A_LABEL = ("id", "name", "n_yes", "n_no", "n_unasked", "threshold", "origin", "born", "born_at")
+
+
+@dataclass(frozen=True)
+class Reply:
+    data: dict[str, Any]
+    status: int = 200
+
+
+Answer: TypeAlias = Callable[[LivingTagger, Mapping[str, Any]], Reply]
+
+
+@dataclass(frozen=True)
+class Route:
+    """answer : from the tagger and the fields of the body and the path;   about : what it does, for those who ask
+
+    writes : whether it changes the model;   apart : it waits for no other request
+    """
+
+    method: str
+    path: str
+    answer: Answer
+    about: str
+    writes: bool = False
+    apart: bool = False
+
+
+def index(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
+    routes = [{"method": one.method, "path": one.path, "about": one.about} for one in ROUTES]
+    return Reply({"service": "streamlabel", "revision": living.view().revision, "routes": routes})
+
+
+def health(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
+    view = living.view()
+    data = {
+        "ok": not living.problem,
+        "revision": view.revision,
+        "n_labels": len(view.labels),
+        "read_only": living.read_only,
+    }
+    return Reply(data | {"problem": UNREADABLE}, 503) if living.problem else Reply(data)
+
+
+def labels(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
+    view = living.view()
+    found = [_strict({field: getattr(record, field) for field in OF_A_LABEL}) for record in view.labels.values()]
+    return Reply({"revision": view.revision, "labels": found})
+
+
+def suggest(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    asked, view = SuggestRequest.of(body), living.view()
+    found: list[list[dict[str, Any]]] = []
+    for start in range(0, len(asked.texts), AT_ONCE):
+        best = view.tagger.suggest(asked.texts[start : start + AT_ONCE], asked.k)
+        found += [[_suggestion(view, name, score) for name, score in row] for row in best]
+    return Reply({"revision": view.revision, "results": found})
+
+
+def explain(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    asked, view = ExplainRequest.of(body), living.view()
+    if asked.label not in view.labels:
+        raise Refusal(404, f"no label is called {asked.label!r}; GET /labels lists all")
+    found = view.tagger.explain(asked.text, asked.label, asked.words)
+    return Reply({"revision": view.revision} | _strict(explanation_data(found)))
+
+
+def learn(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    asked = LearnRequest.of(body)
+    report, revision = living.learn(asked.name, asked.yes, asked.no)
+    return Reply({"revision": revision} | _strict(report_data(report)), 201)
+
+
+def retire(living: LivingTagger, path: Mapping[str, Any]) -> Reply:
+    number = path["id"]
+    if not (number.isascii() and number.isdecimal() and len(number) < LONG):
+        raise Refusal(404, "labels are retired by their id, a number; GET /labels lists all")
+    return Reply({"revision": living.retire(int(number))})
+
+
+def rollback(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    return Reply({"revision": living.rollback(RollbackRequest.of(body).revision)})
+
+
+ROUTES = (
+    Route("GET", "/", index, "these routes"),
+    Route("GET", "/health", health, "whether all is well, the revision, how many labels", apart=True),
+    Route("GET", "/labels", labels, "every label: id, name, answers, threshold"),
+    Route("POST", "/suggest", suggest, "labels for texts: texts, k"),
+    Route("POST", "/explain", explain, "why a text got its score: text, label, words"),
+    Route("POST", "/labels", learn, "learn a label: name, yes, no", writes=True),
+    Route("DELETE", "/labels/{id}", retire, "take a label out", writes=True),
+    Route("POST", "/rollback", rollback, "go back: revision", writes=True),
+)
+
+
+def _suggestion(view: View, name: str, score: float) -> dict[str, Any]:
+    label = view.labels[name]
+    probability = float(expit(label.slope * score + label.shift))
+    return {"label": name, "score": score, "probability": probability, "yes": score > label.threshold}
+
+
+def _strict(data: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity: a threshold that nothing exceeds is null."""
+    return {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in data.items()}

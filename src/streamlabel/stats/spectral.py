@@ -1,0 +1,170 @@
+"""The spectral factor of centred features, kept so that a new label costs a few products and no factorisation.
+
+Let ``Xc = X - 1 mu'`` on the annotated rows, ``Xc = Q diag(sqrt a) U'``. Ridge of any centred target ``t`` is then::
+
+    v(beta) = (Xc'Xc + beta I)^-1 Xc't = Xc' (Xc Xc' + beta I)^-1 t = U diag(sqrt a / (a + beta)) Q't
+
+`FeatureFactor` keeps ``U`` (d, d): many rows. `RowFactor` keeps ``Q`` (n, n): few rows, or more features than rows.
+Both speak the same words: ``project`` a target (or ``project_scores`` of a classifier) into spectral coordinates
+``z = Q't``, solve there, and go back with ``weights``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import linalg
+
+from streamlabel.stats.threads import one_thread_if_small
+from streamlabel.types import CSR, FloatArray, IntArray
+
+# Directions whose eigenvalue is below this share of the largest are rounding noise of the centring.
+NULL_SHARE = 1e-12
+
+
+class Spectrum(Protocol):
+    """What choosing a ridge strength needs of the features of some rows."""
+
+    n_rows: int
+    mean: FloatArray
+    eigenvalues: FloatArray
+
+
+class RidgeFactor(Spectrum, Protocol):
+    """What the classifier solves need of the features of some rows."""
+
+    gram: FloatArray  # what was factored: Xc'Xc or Xc Xc'
+
+    def project(self, targets: FloatArray | CSR) -> FloatArray:
+        """``Q'T``: (n_rows, k) targets to (r, k). A constant added to a target does not matter."""
+        ...
+
+    def project_scores(self, weights: FloatArray) -> FloatArray:
+        """``Q'(X V)`` for classifiers (d, k)."""
+        ...
+
+    def weights(self, projected: FloatArray, beta: float) -> FloatArray:
+        """The ridge solution (d, k) for projected targets (r, k)."""
+        ...
+
+    def leverages(self, beta: float, rows: IntArray | None = None) -> FloatArray:
+        """The diagonal of the hat matrix for these rows (default: all), intercept included."""
+        ...
+
+
+class FeatureFactor:
+    """Eigenfactor of ``Xc'Xc`` (d, d)."""
+
+    def __init__(self, X: CSR | FloatArray, *, centre: bool = True) -> None:
+        self._X, self._centre = X, centre
+        self.n_rows = int(X.shape[0])
+        self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
+        gram = centred_gram(X, self.mean)
+        self.gram: FloatArray = gram
+        values, vectors = linalg.eigh(gram, check_finite=False, driver="evd")
+        kept = values > NULL_SHARE * max(float(values[-1]), 0.0)
+        self.eigenvalues: FloatArray = values[kept]
+        self._vectors = vectors if kept.all() else vectors[:, kept]
+        self._roots = np.sqrt(self.eigenvalues)
+
+    def project(self, targets: FloatArray | CSR) -> FloatArray:
+        centred = dense(self._X.T @ targets)
+        centred = centred - np.outer(self.mean, np.asarray(targets.sum(axis=0)).ravel())
+        return (self._vectors.T @ centred) / self._roots[:, None]
+
+    def project_scores(self, weights: FloatArray) -> FloatArray:
+        return self._roots[:, None] * (self._vectors.T @ weights)
+
+    def weights(self, projected: FloatArray, beta: float) -> FloatArray:
+        return self._vectors @ (projected * (self._roots / (self.eigenvalues + beta))[:, None])
+
+    def leverages(self, beta: float, rows: IntArray | None = None) -> FloatArray:
+        shrink = 1.0 / (self.eigenvalues + beta)
+        shift = self.mean @ self._vectors
+        chosen = np.arange(self.n_rows) if rows is None else rows
+        result = np.empty(len(chosen))
+        for start in range(0, len(chosen), 1024):
+            block = np.asarray(self._X[chosen[start : start + 1024]] @ self._vectors) - shift
+            result[start : start + 1024] = np.square(block) @ shrink
+        return result + (1.0 / self.n_rows if self._centre else 0.0)
+
+
+class RowFactor:
+    """Eigenfactor of ``Xc Xc'`` (n, n)."""
+
+    def __init__(self, X: CSR | FloatArray, *, centre: bool = True) -> None:
+        self._X, self._centre = X, centre
+        self.n_rows = int(X.shape[0])
+        self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
+        kernel = centred_kernel(X, self.mean)
+        self.gram: FloatArray = kernel
+        values, vectors = linalg.eigh(kernel, check_finite=False, driver="evd")
+        kept = values > NULL_SHARE * max(float(values[-1]), 0.0)
+        self.eigenvalues: FloatArray = values[kept]
+        self._vectors = np.ascontiguousarray(vectors[:, kept])
+
+    def project(self, targets: FloatArray | CSR) -> FloatArray:
+        return np.asarray((targets.T @ self._vectors).T)
+
+    def project_scores(self, weights: FloatArray) -> FloatArray:
+        return self.project(np.asarray(self._X @ weights))
+
+    def weights(self, projected: FloatArray, beta: float) -> FloatArray:
+        duals = self._vectors @ (projected / (self.eigenvalues + beta)[:, None])
+        return np.asarray(self._X.T @ duals - np.outer(self.mean, duals.sum(axis=0)))
+
+    def leverages(self, beta: float, rows: IntArray | None = None) -> FloatArray:
+        shrink = self.eigenvalues / (self.eigenvalues + beta)
+        vectors = self._vectors if rows is None else self._vectors[rows]
+        return np.square(vectors) @ shrink + (1.0 / self.n_rows if self._centre else 0.0)
+
+
+def make_factor(X: CSR | FloatArray, *, centre: bool = True) -> RidgeFactor:
+    """The smaller of the two factors for these rows; on one thread unless it is large (see `stats.threads`)."""
+    kind = FeatureFactor if X.shape[1] <= X.shape[0] else RowFactor
+    with one_thread_if_small(X.shape):
+        return kind(X, centre=centre)
+
+
+def dense(product: Any) -> FloatArray:
+    """A product of (sparse or dense) matrices as a float64 array that may be written to."""
+    return np.asarray(product.toarray() if hasattr(product, "toarray") else product, dtype=np.float64)
+
+
+def centred_gram(X: CSR | FloatArray, mean: FloatArray) -> FloatArray:
+    """``Xc'Xc`` (d, d). Dense rows are centred first, which keeps the digits that a large offset would eat."""
+    if isinstance(X, np.ndarray):
+        centred = X - mean
+        return np.asarray(centred.T @ centred)
+    gram = dense(X.T @ X)
+    gram -= X.shape[0] * np.outer(mean, mean)
+    return gram
+
+
+def centred_kernel(X: CSR | FloatArray, mean: FloatArray) -> FloatArray:
+    """``Xc Xc'`` (n, n); see `centred_gram`."""
+    if isinstance(X, np.ndarray):
+        centred = X - mean
+        return np.asarray(centred @ centred.T)
+    kernel = dense(X @ X.T)
+    if mean.any():
+        centre_kernel(kernel)
+    return kernel
+
+
+def row_scale(centred: float, offset: float) -> float:
+    """What ridge strengths are measured in: the mean squared length of a centred row, ``centred``.
+
+    Where rows hardly differ beside their squared offset it is rounding noise, so it counts as at least 1e-10 of that;
+    where there is nothing at all it is 1.
+    """
+    return max(centred, 1e-10 * offset) or 1.0
+
+
+def centre_kernel(kernel: FloatArray) -> None:
+    """From ``X X'`` to ``Xc Xc'``, in place."""
+    means = kernel.mean(axis=0)
+    kernel -= means[:, None]
+    kernel -= means[None, :]
+    kernel += means.mean()

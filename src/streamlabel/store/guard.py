@@ -1,0 +1,160 @@
+"""Who may touch a directory: one writer at a time, regular files only, sizes checked before they are believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.store.format import APPLICATION_ID, CATALOGUE, FORMAT, LOCK
+
+SQLITE_MAGIC = b"SQLite format 3\0"
+JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+PICKLES = (".pkl", ".pickle", ".joblib")
+
+
+def check_directory(folder: Path) -> None:
+    """A directory with a catalogue, all of whose files are plain files: no links, no devices."""
+    if not folder.exists():
+        raise NotFoundError(f"{folder}: there is no such model; ModelStore.create makes one")
+    if folder.suffix in PICKLES or folder.is_file():
+        raise DataError("is a file; a stored model is a directory (pickled models are not read)", source=folder)
+    try:
+        with os.scandir(folder) as entries:
+            found = {entry.name: entry.stat(follow_symlinks=False).st_mode for entry in entries}
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", source=folder) from error
+    for name in (CATALOGUE, f"{CATALOGUE}-journal", f"{CATALOGUE}-wal", f"{CATALOGUE}-shm", LOCK):
+        if name in found and not stat.S_ISREG(found[name]):
+            raise DataError("is a link or a device; a stored model has plain files only", source=folder / name)
+    if CATALOGUE not in found:
+        raise NotFoundError(f"{folder}: there is no {CATALOGUE} in it; this is not a stored model")
+
+
+def check_catalogue_file(folder: Path) -> None:
+    """The catalogue is an SQLite file of ours, of a format that this release reads; judged by its bytes alone."""
+    path = folder / CATALOGUE
+    descriptor = open_regular(path)
+    try:
+        header = os.read(descriptor, 100)
+    finally:
+        os.close(descriptor)
+    if len(header) < 100 or not header.startswith(SQLITE_MAGIC):
+        raise DataError("is not a catalogue; restore it from a backup", source=path)
+    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise DataError("is a database of another program, not a catalogue of streamlabel", source=path)
+    written = int.from_bytes(header[60:64], "big")
+    if written > FORMAT:
+        raise DataError(
+            f"has format {written}, and this release reads up to {FORMAT}: upgrade streamlabel "
+            "(pip install -U streamlabel), or export the model with the release that wrote it",
+            source=path,
+        )
+    if written < 1:
+        raise DataError("has no format number; its creation did not finish, delete it", source=path)
+    _check_journal(path.with_name(f"{CATALOGUE}-journal"))
+
+
+def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
+    """A file descriptor of a plain file; links are not followed."""
+    try:
+        descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o644)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{path}: there is no such file; doctor says what can be saved") from error
+    except OSError as error:
+        raise DataError(f"cannot be opened: {error.strerror}", source=path) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise DataError("is not a plain file", source=path)
+    return descriptor
+
+
+def check_column(values: Iterable[Any], allowed: type | tuple[type, ...], what: str, source: object) -> None:
+    """Every value of a column has one of these types: SQLite itself stores anything anywhere."""
+    kinds = set(map(type, values)) - set(allowed if isinstance(allowed, tuple) else (allowed,))
+    if kinds:
+        problem = f"{what} holds {', '.join(sorted(kind.__name__ for kind in kinds))}"
+        raise DataError(f"{problem}; the catalogue is damaged or not made by streamlabel", source=source)
+
+
+def _check_journal(path: Path) -> None:
+    """A journal that names a further file would make SQLite look for that file, and delete it."""
+    if not path.exists():
+        return
+    descriptor = open_regular(path)
+    try:
+        size = os.fstat(descriptor).st_size
+        os.lseek(descriptor, max(size - 8, 0), os.SEEK_SET)
+        if size > 8 and os.read(descriptor, 8) == JOURNAL_MAGIC:
+            raise DataError("names a file outside of the model, which streamlabel never does; refused", source=path)
+    finally:
+        os.close(descriptor)
+
+
+def now() -> str:
+    """The time in UTC, as text that sorts."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class FileLock:
+    """Held from construction to `release`; ConflictError where somebody else holds it.
+
+    path, guarded : the file of the lock, which stays; what nobody else may write to meanwhile
+    advice : what else to do than to wait, as the message goes on
+    """
+
+    def __init__(self, path: Path, guarded: Path, actor: str, advice: str) -> None:
+        self._descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
+        if not _lock(self._descriptor):
+            holder = _read_note(self._descriptor)
+            os.close(self._descriptor)
+            raise ConflictError(f"{guarded}: {holder} is writing to it; wait until that ends{advice}")
+        note = {"pid": os.getpid(), "host": socket.gethostname(), "actor": actor, "since": now()}
+        os.ftruncate(self._descriptor, 0)
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        os.write(self._descriptor, json.dumps(note).encode())
+
+    def release(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class WriterLock(FileLock):
+    """The lock of a model's directory."""
+
+    def __init__(self, folder: Path, actor: str) -> None:
+        try:
+            super().__init__(folder / LOCK, folder, actor, ", or read with mode='r'")
+        except DataError as error:
+            raise DataError(f"{error.problem}; a model is read with mode='r'", source=folder / LOCK) from error
+
+
+def _read_note(descriptor: int) -> str:
+    try:
+        note = json.loads(os.pread(descriptor, 4096, 0))
+        actor = f" ({note['actor']})" if note["actor"] else ""
+        return f"process {note['pid']} on {note['host']}{actor}, since {note['since']},"
+    except (AttributeError, OSError, ValueError, KeyError, TypeError):
+        return "another process"
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,185 @@
+"""The SQLite catalogue: how it is opened for reading and for writing, and what its errors mean.
+
+Readers open it read-only, inside one transaction, with a schema that must be ours to the letter: a trigger, a view or
+a table more is refused, so that nothing in a file of unknown origin runs. Journal: the write-ahead log only where the
+library has the fix of the WAL-reset bug, else a rollback journal that is truncated.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from streamlabel.errors import ConflictError, DataError
+from streamlabel.store.format import APPLICATION_ID, CATALOGUE, FORMAT, SCHEMA
+from streamlabel.store.guard import check_catalogue_file, check_directory
+
+# Seconds to wait for another process that holds the catalogue for the moment of a commit.
+PATIENCE = 20.0
+MOST_BYTES_A_VALUE = 1 << 28
+FUNCTIONS = {"coalesce", "count", "length", "max", "min", "sum"}
+READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_PRAGMA}
+WRITES = READS | {sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE}
+
+
+def journal_mode(library: tuple[int, ...]) -> str:
+    """WAL where the reset bug is fixed (3.51.3 and later of that line, 3.53.0 on), else TRUNCATE."""
+    fixed = library >= (3, 53, 0) or (3, 51, 3) <= library < (3, 52, 0)
+    return "wal" if fixed else "truncate"
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The catalogue, read-only, in one transaction: everything that is read belongs to one revision."""
+    check_directory(folder)
+    check_catalogue_file(folder)
+    with explain(folder):
+        connection = _open_reader(folder)
+        try:
+            _harden(connection, READS)
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("BEGIN")
+            _check_schema(connection, folder)
+            yield connection
+        finally:
+            connection.close()
+
+
+def writing(folder: Path) -> sqlite3.Connection:
+    """The catalogue for the one writer, who holds the lock; every transaction is flushed to the disk."""
+    with reading(folder):
+        pass
+    with explain(folder):
+        connection = _connect(folder, "rw")
+        try:
+            _harden(connection, WRITES)
+            wanted = journal_mode(sqlite3.sqlite_version_info)
+            (found,) = connection.execute(f"PRAGMA journal_mode = {wanted}").fetchone()
+            if found != wanted:
+                raise ConflictError(
+                    f"{folder}: its journal is {found!r} and cannot be changed while others read; retry"
+                )
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA fullfsync = ON")
+            _check_schema(connection, folder)
+            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if said != "ok":
+                raise DataError(f"is damaged ({said}); restore it from a backup", source=folder / CATALOGUE)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def create_catalogue(folder: Path) -> None:
+    """An empty catalogue of this format."""
+    with explain(folder):
+        connection = _connect(folder, "rwc")
+        try:
+            connection.executescript(
+                f"BEGIN; {SCHEMA} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; COMMIT;"
+            )
+        finally:
+            connection.close()
+
+
+@contextmanager
+def explain(folder: Path) -> Iterator[None]:
+    """SQLite's errors as one message that says what to do."""
+    source = folder / CATALOGUE
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            raise ConflictError(f"{source}: another process holds it for more than {PATIENCE:g} s; retry") from error
+        if "full" in text:
+            raise DataError(
+                "the disk is full; nothing was changed. Free some space and repeat", source=source
+            ) from error
+        if "readonly" in text or "unable to open" in text:
+            raise DataError(f"cannot be written ({text}); open the model with mode='r'", source=source) from error
+        raise DataError(f"cannot be read or written: {text}; run doctor", source=source) from error
+    except sqlite3.IntegrityError as error:
+        raise ConflictError(f"{source}: a name is taken ({error}); choose another one") from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise DataError(f"is damaged ({error}); run doctor, or restore it from a backup", source=source) from error
+
+
+def schema_problem(connection: sqlite3.Connection) -> str:
+    """What the tables have that they should not have, or the other way round; "" where they are ours."""
+    found = _tables(connection)
+    extra, missing = found - _our_tables(), _our_tables() - found
+    if not extra and not missing:
+        return ""
+    kind, name, _ = sorted(extra or missing, key=str)[0]
+    return f"{'has' if extra else 'lacks'} the {kind} {name!r}" + (" as we do not write it" if extra else "")
+
+
+def _open_reader(folder: Path) -> sqlite3.Connection:
+    connection = _connect(folder, "ro")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return connection
+    except BaseException as error:
+        connection.close()
+        if not isinstance(error, sqlite3.OperationalError) or "locked" in str(error):
+            raise
+    # A writer was killed in the middle of a commit: its journal must be played back, which takes the right to write.
+    with suppress(sqlite3.OperationalError):
+        recovering = _connect(folder, "rw")
+        try:
+            recovering.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        finally:
+            recovering.close()
+        return _connect(folder, "ro")
+    pending = [folder / f"{CATALOGUE}{end}" for end in ("-journal", "-wal")]
+    if any(path.exists() and path.stat().st_size for path in pending):
+        raise DataError(
+            "its last writer was killed, and the directory is read-only; open it once where it can be written",
+            source=folder,
+        )
+    return _connect(folder, "ro&immutable=1")
+
+
+def _connect(folder: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{(folder / CATALOGUE).absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=PATIENCE, check_same_thread=False)
+
+
+def _harden(connection: sqlite3.Connection, allowed: set[int]) -> None:
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES_A_VALUE)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0", "temp_store = MEMORY"):
+        connection.execute(f"PRAGMA {pragma}")
+
+    def authorise(action: int, first: str | None, second: str | None, *_: Any) -> int:
+        if action == sqlite3.SQLITE_FUNCTION:
+            return sqlite3.SQLITE_OK if second in FUNCTIONS else sqlite3.SQLITE_DENY
+        return sqlite3.SQLITE_OK if action in allowed else sqlite3.SQLITE_DENY
+
+    connection.set_authorizer(authorise)
+
+
+def _check_schema(connection: sqlite3.Connection, folder: Path) -> None:
+    problem = schema_problem(connection)
+    if problem:
+        raise DataError(f"{problem}; it is not a catalogue that streamlabel made", source=folder / CATALOGUE)
+
+
+def _tables(connection: sqlite3.Connection) -> frozenset[tuple[Any, ...]]:
+    return frozenset(connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall())
+
+
+@lru_cache(maxsize=1)
+def _our_tables() -> frozenset[tuple[Any, ...]]:
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(SCHEMA)
+        return _tables(connection)
+    finally:
+        connection.close()

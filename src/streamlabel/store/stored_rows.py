@@ -1,0 +1,164 @@
+"""What is kept to go on learning: the rows of `fit` with their answers, and the answers of labels that came later.
+
+The rows are a part called ``learning``; values that float32 holds exactly are stored as such. Answers that a later
+label got on every row are a list of its positive rows in the catalogue. Without them a stored model still scores, and
+still learns labels from rows of their own.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from streamlabel.classifier.ridge import HatSpectrum
+from streamlabel.errors import DataError
+from streamlabel.store.parts import Part
+from streamlabel.store.reader import Snapshot
+from streamlabel.streaming.state import KeptRows
+from streamlabel.streaming.trials import RECIPES, Trial
+from streamlabel.types import CSR, FloatArray, IntArray
+
+LEARNING, TRIALS = "learning", "trials"
+
+
+def encode_rows(rows: KeptRows, labels: IntArray) -> Part:
+    """The part; ``labels`` are the ids of the labels of `fit`, in the order of their columns."""
+    arrays: dict[str, NDArray[Any]] = {
+        "answers.indptr": rows.labels.indptr,
+        "answers.indices": rows.labels.indices,
+        "atoms": rows.atoms,
+        "judged_rows": rows.judged_rows,
+        "labels": labels,
+        "leave_one_out": rows.leave_one_out.astype(np.float32),
+        "leverages": rows.leverages,
+    }
+    if rows.hat is not None and rows.hat.spread is not None:
+        arrays["hat"] = rows.hat.spread
+    if isinstance(rows.X, np.ndarray):
+        arrays["rows"] = _narrow(rows.X)
+    else:
+        arrays |= {"rows": _narrow(rows.X.data), "rows.indices": rows.X.indices, "rows.indptr": rows.X.indptr}
+    hat = None if rows.hat is None else [rows.hat.trace, rows.hat.spread_sum]
+    return Part({"n_rows": int(rows.X.shape[0]), "sparse": not isinstance(rows.X, np.ndarray), "hat": hat}, arrays)
+
+
+def decode_rows(part: Part, snapshot: Snapshot) -> KeptRows | None:
+    """What `encode_rows` wrote, for the labels of `fit` that are still there; None where none of them is."""
+    try:
+        arrays, n_rows = part.arrays, int(part.content["n_rows"])
+        ids, judged = arrays["labels"], arrays["judged_rows"]
+        X = _rows(arrays, n_rows, snapshot.n_features) if part.content["sparse"] else arrays["rows"].astype(np.float64)
+        answers = _matrix(None, arrays["answers.indices"], arrays["answers.indptr"], (n_rows, len(ids)))
+        said = part.content["hat"]
+        hat = None if said is None else HatSpectrum(float(said[0]), float(said[1]), arrays.get("hat"))
+        atoms, leverages, unseen = arrays["atoms"], arrays["leverages"], arrays["leave_one_out"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(snapshot, str(error)) from error
+    shapes = [X.shape == (n_rows, snapshot.n_features), unseen.shape == (len(judged), len(ids)),
+              leverages.shape == judged.shape, _inside(judged, n_rows), _inside(atoms, len(ids))]  # fmt: skip
+    if not all(shapes) or not all(np.isfinite(values).all() for values in (leverages, unseen, _values(X))):
+        raise _damaged(snapshot, "its arrays do not fit together")
+    kept = np.flatnonzero(np.isin(ids, snapshot.labels))
+    if not kept.size:
+        return None
+    if kept.size < len(ids):
+        answers, unseen = answers[:, kept], unseen[:, kept]
+        atoms = np.flatnonzero(np.isin(kept, atoms))
+    return KeptRows(X, answers, np.asarray(atoms), judged, leverages, unseen.astype(np.float64), hat)
+
+
+def encode_positives(rows: IntArray) -> tuple[bytes, int]:
+    """Row numbers as they are stored, and their checksum."""
+    content = np.sort(rows).astype("<i4").tobytes()
+    return content, zlib.crc32(content)
+
+
+def later_answers(connection: sqlite3.Connection, snapshot: Snapshot, n_rows: int) -> list[tuple[int, IntArray]]:
+    """(column, positive rows) of the labels that came later with answers on every row."""
+    columns = {classifier: column for column, classifier in enumerate(snapshot.classifiers.tolist())}
+    found = []
+    for classifier, content, expected in connection.execute("SELECT classifier, positives, checksum FROM answer"):
+        if classifier not in columns:
+            continue
+        if not isinstance(content, bytes) or len(content) % 4 or zlib.crc32(content) != expected:
+            raise _damaged(snapshot, f"the answers of label {snapshot.names[columns[classifier]]!r}")
+        rows = np.frombuffer(content, "<i4").astype(np.int32)
+        if not _inside(rows, n_rows) or (np.diff(rows) <= 0).any():
+            raise _damaged(snapshot, f"the answers of label {snapshot.names[columns[classifier]]!r}")
+        found.append((columns[classifier], rows))
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def encode_trials(trials: Mapping[int, list[Trial]], n_labels: int) -> Part:
+    """What was learned about how far the past can be trusted, from so many labels of `fit`, not to be learned again."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for budget, runs in trials.items():
+        arrays[f"strength.{budget}"] = np.array([run.strength for run in runs], dtype=np.float64)
+        arrays[f"measures.{budget}"] = np.array([run.measures for run in runs], dtype=np.float64)
+    recipes = [list(recipe) for recipe in RECIPES]
+    return Part({"budgets": sorted(trials), "labels": n_labels, "recipes": recipes}, arrays)
+
+
+def decode_trials(part: Part, snapshot: Snapshot, n_labels: int) -> dict[int, list[Trial]]:
+    """What `encode_trials` wrote; nothing where labels of `fit` have been retired since, or of other recipes."""
+    try:
+        if part.content["labels"] != n_labels or part.content.get("recipes") != [list(recipe) for recipe in RECIPES]:
+            return {}
+        return {
+            int(budget): [
+                Trial(float(strength), measures)
+                for strength, measures in zip(
+                    part.arrays[f"strength.{budget}"], part.arrays[f"measures.{budget}"], strict=True
+                )
+            ]
+            for budget in part.content["budgets"]
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(snapshot, str(error)) from error
+
+
+def _narrow(values: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):
+        small = values.astype(np.float32)
+    return small if np.array_equal(small, values) else values
+
+
+def _rows(arrays: Mapping[str, NDArray[Any]], n_rows: int, n_features: int) -> CSR:
+    data = arrays["rows"].astype(np.float64, copy=False)
+    return _matrix(data, arrays["rows.indices"], arrays["rows.indptr"], (n_rows, n_features))
+
+
+def _matrix(data: FloatArray | None, indices: IntArray, indptr: IntArray, shape: tuple[int, int]) -> CSR:
+    """A matrix whose indices were checked: compiled code that reads them does not look."""
+    if (
+        indptr.ndim != 1
+        or indices.ndim != 1
+        or len(indptr) != shape[0] + 1
+        or (data is not None and data.shape != indices.shape)
+    ):
+        raise ValueError("a matrix whose parts do not fit together")
+    if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any() or not _inside(indices, shape[1]):
+        raise ValueError("a matrix with indices out of range")
+    values = np.ones(len(indices), dtype=np.int8) if data is None else data
+    return sparse.csr_array((values, indices, indptr), shape=shape)
+
+
+def _inside(numbers: IntArray, end: int) -> bool:
+    return numbers.dtype.kind in "iu" and (not numbers.size or (numbers.min() >= 0 and numbers.max() < end))
+
+
+def _values(X: Any) -> FloatArray:
+    return X if isinstance(X, np.ndarray) else X.data
+
+
+def _damaged(snapshot: Snapshot, what: str) -> DataError:
+    return DataError(
+        f"what it keeps to go on learning is damaged ({what}); use model(learning=False), or doctor(repair=True)",
+        source=snapshot.folder,
+    )

@@ -1,0 +1,81 @@
+"""From scores to decisions: a threshold and a probability for every label, from leave-one-out scores.
+
+All functions take scores and 0/1 answers (n, k) of the same rows and treat the labels apart.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit
+
+from streamlabel.types import FloatArray
+
+
+def best_f1_thresholds(scores: FloatArray, answers: FloatArray) -> FloatArray:
+    """The score above which predicting a label gives the best F1, (k,); midway to the next lower score.
+
+    A label without a positive answer gets NaN: nothing can be said. Ties in F1 go to the higher threshold.
+    """
+    if not len(scores):
+        return np.full(scores.shape[1], np.nan)
+    order = np.argsort(-scores, axis=0, kind="stable")
+    ranked = np.take_along_axis(scores, order, axis=0)
+    hits = np.cumsum(np.take_along_axis(answers, order, axis=0), axis=0)
+    positives = hits[-1]
+    f1 = 2.0 * hits / (np.arange(1, len(scores) + 1)[:, None] + positives)
+    below = np.vstack((ranked[1:], ranked[-1:] - 1e-12))
+    f1[ranked == below] = -1.0  # a threshold cannot part equal scores
+    best = f1.argmax(axis=0)
+    columns = np.arange(scores.shape[1])
+    middle = 0.5 * (ranked[best, columns] + below[best, columns])
+    return np.where(positives > 0, middle, np.nan)
+
+
+def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> tuple[FloatArray, FloatArray]:
+    """Slope and offset (k,) of ``P(yes) = sigmoid(slope * score + offset)``, by penalised maximum likelihood.
+
+    Platt's targets ``(n_yes + 1)/(n_yes + 2)`` and ``1/(n_no + 2)`` keep a separable label finite. Newton steps with
+    halving, all labels at once. A label with one kind of answer only gets slope 1 and the log-odds of its rate.
+    """
+    n_rows, n_labels = scores.shape
+    yes = answers.sum(axis=0)
+    no = n_rows - yes
+    centre = scores.mean(axis=0) if n_rows else np.zeros(n_labels)
+    spread = scores.std(axis=0) if n_rows else np.zeros(n_labels)
+    usable = (yes > 0) & (no > 0) & (spread > 0)
+    unit = np.where(usable, spread, 1.0)
+    z = (scores - centre) / unit
+    target = np.where(answers > 0, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
+    slope, offset = np.ones(n_labels), np.log((yes + 1.0) / (no + 1.0))
+    loss = _log_loss(z, target, slope, offset)
+    for _ in range(n_iter):
+        p = expit(slope * z + offset)
+        error, weight = p - target, np.maximum(p * (1.0 - p), 1e-12)
+        g1, g0 = (error * z).sum(axis=0), error.sum(axis=0)
+        h11, h10, h00 = (weight * z * z).sum(axis=0) + 1e-9, (weight * z).sum(axis=0), weight.sum(axis=0) + 1e-9
+        determinant = h11 * h00 - h10 * h10
+        step1, step0 = (h00 * g1 - h10 * g0) / determinant, (h11 * g0 - h10 * g1) / determinant
+        size = np.ones(n_labels)
+        for _ in range(20):
+            trial = _log_loss(z, target, slope - size * step1, offset - size * step0)
+            worse = trial > loss + 1e-12
+            if not worse.any():
+                break
+            size = np.where(worse, 0.5 * size, size)
+        slope, offset, loss = slope - size * step1, offset - size * step0, trial
+        if max(np.abs(size * step1).max(initial=0.0), np.abs(size * step0).max(initial=0.0)) < 1e-4:
+            break
+    slope, offset = (
+        np.where(usable, slope / unit, 1.0),
+        np.where(usable, offset - slope * centre / unit, offset - centre),
+    )
+    return np.maximum(slope, 0.0), offset
+
+
+def sigmoid(scores: FloatArray, slope: FloatArray, offset: FloatArray) -> FloatArray:
+    return np.asarray(expit(scores * slope + offset))
+
+
+def _log_loss(z: FloatArray, target: FloatArray, slope: FloatArray, offset: FloatArray) -> FloatArray:
+    margin = slope * z + offset
+    return np.asarray((np.logaddexp(0.0, margin) - target * margin).sum(axis=0))

@@ -1,0 +1,261 @@
+"""From answers to codes and classifiers: one arrival on one set of rows, or a batch whose labels help each other.
+
+Every new label is written by the past labels and by the other new ones: ``S = [S1; S2]``, a lasso on the Gram of all
+of them with its own entry excluded. Then all classifiers are learned at once, pulled toward ``W S1 + W_new S2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from streamlabel.classifier.penalty import Penalty, make_penalty
+from streamlabel.classifier.ridge import PreparedRidge
+from streamlabel.classifier.solve import solve_coupled
+from streamlabel.stats.label_gram import centred_cross
+from streamlabel.stats.spectral import RidgeFactor, dense
+from streamlabel.streaming.kept_rows import FitMemory
+from streamlabel.structure.represent import Mapper, represent
+from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray, SolveReport
+
+MOST_JUDGED = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class PastAnswers:
+    """What the labels that may enter a code say on the annotated rows.
+
+    labels : (p,), their numbers among all m labels of the model
+    responses : (q, p), 0/1 answers (sparse) or scores where nobody answered; None where their products are known
+    weights : gives the classifiers (d, len(labels)) of some labels
+    gram, correlations : the Gram (p, p) of the responses and their products (p, k) with the new labels, where these are
+        known already
+    executor : solves the codes; None: here, one after the other
+    """
+
+    n_labels: int
+    labels: IntArray
+    responses: CSR | FloatArray | None
+    weights: Callable[[IntArray], FloatArray]
+    gram: FloatArray | None = None
+    correlations: FloatArray | None = None
+    executor: Mapper | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Some of the annotated rows, to judge new classifiers by: numbers (e,), features (e, d), hat diagonal (e,)."""
+
+    rows: IntArray
+    X: CSR | FloatArray
+    leverages: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """What was learned for k new labels on q rows.
+
+    codes : (m, k), or (m + k, k) where the new labels help each other
+    judged_rows, judged_scores : some of the rows (None: all), (e,), and their scores (e, k) under classifiers that were
+        learned without them
+    anchored : (k,), which classifiers were pulled toward their code
+    """
+
+    weights: FloatArray  # (d, k)
+    intercept: FloatArray  # (k,)
+    codes: CSC
+    judged_rows: IntArray | None
+    judged_scores: FloatArray
+    reports: tuple[SolveReport, ...]
+    anchored: BoolArray
+
+
+def learn_arrival(
+    X: CSR | FloatArray,
+    ridge: PreparedRidge,
+    answers: FloatArray,
+    past: PastAnswers | None,
+    lam: float | None,
+    *,
+    anchored: bool | None = True,
+    centre: bool = True,
+    judged: JudgedRows | None = None,
+    labels: CSR | None = None,
+) -> Arrival:
+    """Represent the new labels by the past ones, then learn their classifiers toward the anchor ``W s``.
+
+    Parameters
+    ----------
+    X : (q, d) the annotated rows;   ridge : the factor of the same rows
+    answers : (q, k) targets: 0/1, or -1/+1 where the model has no intercept
+    past : None or lam None: no code
+    lam : the lasso penalty as a share of the annotated rows
+    anchored : False finds the code, to be shown, and learns the classifier without it; None uses it for the labels
+        for which `choose_anchor` says so
+    judged : the rows to judge by; default all
+    labels : the answers as they were given (0/1), where targets are these: products with rows then cost what the
+        positives cost
+    """
+    codes, anchor, reports = find_codes(past, answers, lam, centre)
+    if anchor is None or anchored is False:
+        anchor = np.zeros((X.shape[1], answers.shape[1]))
+    pulled: BoolArray = np.asarray(anchor.any(axis=0))
+    targets = answers if labels is None else labels
+    if anchored is None and pulled.any():
+        weights, pulled = choose_anchor(ridge, targets, anchor, np.diff(codes.indptr))
+        anchor = anchor * pulled
+    elif pulled.any():
+        weights = anchor + ridge.solve(answers - np.asarray(X @ anchor))
+    else:
+        weights = ridge.solve(targets)
+    rates: FloatArray = answers.mean(axis=0) if centre else np.zeros(answers.shape[1])
+    intercept = rates - ridge.mean @ weights
+    if judged is None:
+        residuals = answers - np.asarray(X @ anchor) if pulled.any() else answers
+        loo = answers - ridge.leave_one_out(residuals, weights - anchor)
+        return Arrival(weights, intercept, codes, None, loo, reports, pulled)
+    scores = unseen_scores(np.asarray(judged.X @ weights) + intercept, answers[judged.rows], judged.leverages)
+    return Arrival(weights, intercept, codes, judged.rows, scores, reports, pulled)
+
+
+def choose_anchor(
+    ridge: PreparedRidge, answers: CSR | FloatArray, anchor: FloatArray, code_sizes: IntArray
+) -> tuple[FloatArray, BoolArray]:
+    """The classifiers (d, k) and which of them are pulled (k,): where that has the smaller generalised error.
+
+    The code was fitted on the same answers, which its share in the degrees of freedom accounts for. Scores are
+    ``H y + (I - H) X W s(y)``, and s moves with y as ``G_A^-1 Y_A'`` on its active labels A (the lasso's tangent).
+    Where the past is ridge on the same rows, ``X W = H Y``, so the share is ``tr((I - H) H P_A)``, with ``P_A`` the
+    projection on the active labels. The largest that it can be for so many labels is used: at most a quarter a label.
+    """
+    both = ridge.compare(answers, anchor)
+    freedom = ridge.freedom
+    spent = np.maximum(freedom - ridge.hat.most_between(code_sizes), 1e-3)
+    pulled = both.residual_toward / np.square(spent) < both.residual_alone / max(freedom, 1e-3) ** 2
+    pulled &= code_sizes > 0
+    return np.where(pulled, both.toward, both.alone), pulled
+
+
+def find_codes(
+    past: PastAnswers | None, answers: FloatArray, lam: float | None, centre: bool
+) -> tuple[CSC, FloatArray | None, tuple[SolveReport, ...]]:
+    """The codes (m, k), the anchor ``W s`` (d, k) they give, or None where they are empty, and their reports."""
+    n_rows, n_new = answers.shape
+    if past is None or lam is None or not past.labels.size:
+        return sparse.csc_array((0 if past is None else past.n_labels, n_new)), None, ()
+    gram, correlations = label_products(past, answers, centre)
+    energies = np.square(answers - answers.mean(axis=0) if centre else answers).sum(axis=0)
+    found = represent(gram, correlations, energies, lam * n_rows, executor=past.executor)
+    rows = past.labels[found.codes.indices]
+    codes = sparse.csc_array((found.codes.data, rows, found.codes.indptr), shape=(past.n_labels, n_new))
+    codes.sort_indices()
+    used = np.unique(codes.indices)
+    anchor = past.weights(used) @ codes[used].toarray() if used.size else None
+    return codes, anchor, tuple(found.reports)
+
+
+def label_products(past: PastAnswers, answers: FloatArray, centre: bool) -> tuple[FloatArray, FloatArray]:
+    """The Gram (p, p) of the past responses and their products (p, k) with the answers, centred or not."""
+    cross = centred_cross if centre else _plain_cross
+    gram = cross(past.responses, past.responses) if past.gram is None else past.gram
+    return gram, cross(past.responses, answers) if past.correlations is None else past.correlations
+
+
+def unseen_scores(scores: FloatArray, targets: FloatArray, leverages: FloatArray) -> FloatArray:
+    """Scores (e, k) of rows under the classifiers learned without them: ``f - h/(1 - h) (y - f)``."""
+    leverage = np.clip(leverages, 0.0, 1.0 - 1e-9)[:, None]
+    return scores - leverage / (1.0 - leverage) * (targets - scores)
+
+
+def judged_sample(n_rows: int, seed: int) -> IntArray | None:
+    """The rows to judge by where judging takes work a row: None (all) up to a thousand, else a sample."""
+    return None if n_rows <= MOST_JUDGED else FitMemory.sample(n_rows, seed)
+
+
+def _plain_cross(A: Any, B: Any) -> FloatArray:
+    return np.ascontiguousarray(dense(A.T @ B))
+
+
+def screen(responses: FloatArray, answers: FloatArray, most: int) -> IntArray:
+    """The ``most`` columns of the responses (q, p) that correlate best with any of the answers (q, k), increasing."""
+    centred = answers - answers.mean(axis=0)
+    best = np.abs(responses.T @ centred).max(axis=1)
+    return np.sort(np.argsort(-best, kind="stable")[:most])
+
+
+def learn_coupled(
+    X: CSR | FloatArray,
+    factor: RidgeFactor,
+    answers: FloatArray,
+    past: PastAnswers,
+    lam: float,
+    beta: float,
+    *,
+    centre: bool = True,
+    judged_rows: IntArray | None = None,
+) -> Arrival:
+    """Learn k labels together on the same q rows.
+
+    Parameters
+    ----------
+    X : (q, d) the annotated rows;   factor : of the same rows
+    answers : (q, k) targets: 0/1, or -1/+1 where the model has no intercept (then ``centre`` is False)
+    lam : the lasso penalty as a share of the rows;   beta : the strength of the pull
+    judged_rows : the rows to judge by; default all
+    """
+    codes, reports = coupled_codes(past, answers, lam, centre)
+    penalty = make_penalty(*anchor_and_coupling(past, codes, int(X.shape[1])), beta)
+    weights = solve_coupled(factor, factor.project(answers), penalty)
+    intercept = (answers.mean(axis=0) if centre else np.zeros(answers.shape[1])) - factor.mean @ weights
+    rows = np.arange(len(answers)) if judged_rows is None else judged_rows
+    scores = np.asarray(X[rows] @ weights) + intercept
+    unseen = unseen_coupled_scores(factor, penalty, scores, answers[rows], rows, centre)
+    return Arrival(weights, intercept, codes, judged_rows, unseen, reports, np.diff(codes.indptr) > 0)
+
+
+def coupled_codes(
+    past: PastAnswers, answers: FloatArray, lam: float, centre: bool
+) -> tuple[CSC, tuple[SolveReport, ...]]:
+    """The codes (m + k, k) of k new labels: first the m labels of the model, then the new ones, diagonal 0."""
+    n_rows, n_new = answers.shape
+    gram, correlations = label_products(past, answers, centre)
+    centred = answers - answers.mean(axis=0) if centre else answers
+    corner = centred.T @ centred
+    everyone = np.block([[gram, correlations], [correlations.T, corner]])
+    own = np.arange(len(gram), len(everyone))
+    found = represent(everyone, everyone[:, own], corner.diagonal(), lam * n_rows, own=own, executor=past.executor)
+    numbers = np.concatenate((past.labels, np.arange(past.n_labels, past.n_labels + n_new)))
+    codes = sparse.csc_array(
+        (found.codes.data, numbers[found.codes.indices], found.codes.indptr), shape=(past.n_labels + n_new, n_new)
+    )
+    codes.sort_indices()
+    return codes, tuple(found.reports)
+
+
+def anchor_and_coupling(past: PastAnswers, codes: CSC, n_features: int) -> tuple[FloatArray, FloatArray]:
+    """``W S1`` (d, k) and ``S2`` (k, k) for codes ``[S1; S2]`` (m + k, k)."""
+    older = codes[: past.n_labels]
+    used = np.unique(older.indices)
+    anchor = past.weights(used) @ older[used].toarray() if used.size else np.zeros((n_features, codes.shape[1]))
+    return anchor, codes[past.n_labels :].toarray()
+
+
+def unseen_coupled_scores(
+    factor: RidgeFactor, penalty: Penalty, scores: FloatArray, targets: FloatArray, rows: IntArray, centre: bool
+) -> FloatArray:
+    """Scores (e, k) of these rows under the classifiers learned without them, the codes kept.
+
+    In the columns of ``V Q`` the labels are plain ridges of strengths ``beta q_j`` (`classifier.solve`), so there the
+    leave-one-out residual is ``r_ij / (1 - h_ij)`` with ``h_ij = sum_r q_ir^2 a_r / (a_r + beta q_j)``.
+    """
+    n_rows, n_judged = factor.n_rows, len(rows)
+    chosen = sparse.csr_array((np.ones(n_judged), (rows, np.arange(n_judged))), shape=(n_rows, n_judged))
+    values = factor.eigenvalues[:, None]
+    leverages = np.square(factor.project(chosen)).T @ (values / (values + penalty.beta * penalty.strengths))
+    leverages += 1.0 / n_rows if centre else 0.0
+    residuals = penalty.rotate(targets - scores) / np.maximum(1.0 - leverages, 1e-9)
+    return targets - penalty.unrotate(residuals)

@@ -1,0 +1,188 @@
+"""What users pass to the estimator, checked and in one form."""
+
+from __future__ import annotations
+
+from collections import Counter
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+
+from streamlabel.classifier.losses import get_loss
+from streamlabel.errors import DataError, NotFoundError
+from streamlabel.types import CSR, FloatArray
+from streamlabel.validation import canonical_labels
+
+LARGEST_SQUARES = 1e150  # their squares are needed too
+
+
+def canonical_rows(checked: Any) -> Any:
+    """Features that scikit-learn has checked: dense as they are, sparse as csr_array without duplicates."""
+    if isinstance(checked, np.ndarray):
+        return checked
+    matrix = sparse.csr_array(checked)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def check_scale(X: Any) -> None:
+    """Refuse features whose squares, which everything is learned from, do not fit into floating point numbers."""
+    values = X if isinstance(X, np.ndarray) else X.data
+    with np.errstate(over="ignore"):
+        squares = float(np.einsum("ij,ij->", values, values) if values.ndim == 2 else values @ values)
+    if squares <= LARGEST_SQUARES:
+        return
+    place = int(np.abs(values).argmax())
+    row = place // X.shape[1] if values.ndim == 2 else int(np.searchsorted(X.indptr, place, side="right")) - 1
+    raise DataError(
+        f"X holds {values.flat[place]:.3g} in row {row}, whose square is too large to learn from; scale the features "
+        "(MaxAbsScaler of scikit-learn)"
+    )
+
+
+def check_columns(table: Any, name: str) -> None:
+    """The columns of a data frame have different names."""
+    twice = [column for column, count in Counter(_columns(table)).items() if count > 1]
+    if twice:
+        raise DataError(f"{name} has more than one column called {twice[0]!r}; rename or leave out all but one")
+
+
+def names_of_columns(Y: Any, n_labels: int) -> tuple[str, ...] | None:
+    """The names that a data frame has for its columns, or a series for itself; None unless they are all strings."""
+    names = tuple(_columns(Y)) or (getattr(Y, "name", None),)
+    return names if len(names) == n_labels and all(isinstance(name, str) and name for name in names) else None
+
+
+def coded(labels: CSR, fit_intercept: bool) -> FloatArray:
+    """Dense targets (n, k): 0/1, or -1/+1 where there is no intercept."""
+    values = labels.toarray().astype(np.float64)
+    return values if fit_intercept else 2.0 * values - 1.0
+
+
+def read_past_labels(y: Any, n_rows: int, owner: str) -> tuple[CSR, Any]:
+    """Labels (n, m) from what was passed as y, and the classes where y is a vector of classes (else None)."""
+    if y is None:
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None")
+    if not sparse.issparse(y):
+        check_columns(y, "y")
+        y = check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0, ensure_min_features=0)
+        _check_rows(n_rows, y.shape[0])
+    classes = None
+    if not sparse.issparse(y) and (y.ndim == 1 or _classes_in_a_column(y)):
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        classes, numbers = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"the classifier needs two classes; y holds one class only, {classes[0]!r}")
+        y = sparse.csr_array((np.ones(len(numbers)), (np.arange(len(numbers)), numbers)))
+    labels = canonical_labels(y, name="y")
+    _check_rows(n_rows, labels.shape[0])
+    if not labels.shape[1]:
+        raise DataError("y has no column; give at least one label to start with")
+    return labels, classes
+
+
+def same_rows(A: Any, B: Any) -> bool:
+    """Equal to the last bit. A may be anything; B is what `fit` kept."""
+    if A is B:
+        return True
+    if isinstance(B, np.ndarray):
+        return isinstance(A, np.ndarray) and A.dtype == B.dtype and np.array_equal(A, B)
+    if getattr(A, "format", "") != "csr" or A.shape != B.shape or A.nnz != B.nnz or A.dtype != B.dtype:
+        return False
+    return all(np.array_equal(getattr(A, part), getattr(B, part)) for part in ("indptr", "indices", "data"))
+
+
+def check_parameters(model: Any) -> None:
+    """The parameters of the estimator, one by one and together."""
+    _check_number(model.lam, "lam", none=True)
+    _check_number(model.metric, "metric", none=True, below=1.0)
+    _check_number(model.beta, "beta")
+    if not _is(model.dictionary, "all", "fit") and not (_whole(model.dictionary) and model.dictionary >= 1):
+        raise DataError(f'dictionary is {model.dictionary!r}; it must be "all", "fit" or a number of labels')
+    if not _is(model.threshold, "f1") and not (_real(model.threshold) and np.isfinite(model.threshold)):
+        raise DataError(f'threshold is {model.threshold!r}; it must be "f1" or a number')
+    if not isinstance(model.fit_intercept, bool | np.bool_):
+        raise DataError(f"fit_intercept is {model.fit_intercept!r}; it must be True or False")
+    check_seed(model.random_state)
+    jobs = model.n_jobs
+    if jobs is not None and not (_whole(jobs) and jobs != 0):
+        raise DataError(f"n_jobs is {jobs!r}; it must be None, a number of threads, or -1 for one a core")
+    if model.start not in ("independent", "alternating"):
+        raise DataError(f'start is {model.start!r}; it must be "independent" or "alternating"')
+    if not (_real(model.start_weight) and 0.0 <= model.start_weight < np.inf):
+        raise DataError(f"start_weight is {model.start_weight!r}; it must be a number from 0 on")
+    if model.loss != "auto":
+        try:
+            get_loss(model.loss)
+        except NotFoundError as error:
+            raise DataError(f"loss: {error}, and 'auto'") from error
+    if model.loss != "squared":
+        if model.start == "alternating":
+            raise DataError('start="alternating" solves the squared loss; set loss="squared"')
+        if model.metric not in ("auto", None):
+            raise DataError(f'metric is {model.metric!r}, which needs loss="squared"; leave it at "auto" or None')
+
+
+def settings_of_fit(model: Any) -> dict[str, Any]:
+    """The parameters that what `fit` learned depends on."""
+    return {
+        name: getattr(model, name) for name in ("beta", "loss", "start", "start_weight", "dictionary", "fit_intercept")
+    }
+
+
+def check_settings(model: Any, then: dict[str, Any]) -> None:
+    """What `fit` depended on must not have been changed since."""
+    for name, now in settings_of_fit(model).items():
+        if now != then[name]:
+            raise DataError(
+                f"{name} was {then[name]!r} in fit and is {now!r} now; fit again, or set it back (lam, metric, "
+                "threshold and n_jobs may change at any time)"
+            )
+
+
+def check_seed(seed: Any) -> None:
+    if not (_whole(seed) and seed >= 0):
+        raise DataError(f"random_state is {seed!r}; it must be a whole number from 0 on, so that runs can be repeated")
+
+
+def _check_number(value: Any, name: str, *, none: bool = False, below: float = np.inf) -> None:
+    if _is(value, "auto") or (none and value is None):
+        return
+    if not (_real(value) and np.isfinite(value) and 0 < value < below):
+        what = "a positive number" if below == np.inf else f"a number between 0 and {below:g}"
+        raise DataError(f'{name} is {value!r}; it must be "auto"{", None" if none else ""} or {what}')
+
+
+def _is(value: Any, *words: str) -> bool:
+    return isinstance(value, str) and value in words
+
+
+def _real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _columns(table: Any) -> list[Any]:
+    columns = getattr(table, "columns", None)
+    return [] if columns is None or callable(columns) else list(columns)
+
+
+def _check_rows(n_rows: int, n_labelled: int) -> None:
+    if n_labelled != n_rows:
+        raise DataError(f"y has {n_labelled} rows and X has {n_rows}; they must agree")
+    if n_rows < 2:
+        raise DataError(f"X has {n_rows} rows (1 sample); at least two are needed to learn anything")
+
+
+def _classes_in_a_column(y: Any) -> bool:
+    """A single column that is not 0/1: scikit-learn's way of writing a vector of classes."""
+    return bool(y.shape[1] == 1 and not (y.dtype.kind in "biuf" and np.isin(y, (0, 1)).all()))

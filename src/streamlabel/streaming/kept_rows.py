@@ -1,0 +1,219 @@
+"""What a model keeps of the rows it was fitted on, so that labels can arrive later."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from streamlabel.errors import DataError
+from streamlabel.stats.label_gram import centred_cross
+from streamlabel.streaming.inputs import same_rows
+from streamlabel.streaming.trials import Judged, Trial, budget_class, run_trial
+from streamlabel.types import CSC, CSR, FloatArray, IntArray
+
+_MOST_JUDGED = 1000
+_MOST_SCORES = 10_000_000
+_MOST_LOOSE = 64
+
+
+class _GrowingGram:
+    """A square matrix in a buffer with room to grow; the models that share it each know how much of it is theirs."""
+
+    def __init__(self, gram: FloatArray) -> None:
+        self.used = len(gram)
+        self.buffer = gram
+
+    def appended(self, mine: int, side: FloatArray, corner: FloatArray) -> _GrowingGram:
+        """My part, then new rows and columns: in place where nobody has written behind my part, else in a copy."""
+        size = mine + len(corner)
+        grown = self
+        if self.used != mine or size > len(self.buffer):
+            room = np.empty((max(size, mine + mine // 4 + 16),) * 2)
+            room[:mine, :mine] = self.buffer[:mine, :mine]
+            grown = _GrowingGram(room)
+        grown.buffer[:mine, mine:size], grown.buffer[mine:size, :mine] = side, side.T
+        grown.buffer[mine:size, mine:size] = corner
+        grown.used = size
+        return grown
+
+
+class LabelAnswers:
+    """The answers, on the n rows of `fit`, of the labels that may enter a code. Immutable but for what it keeps ready.
+
+    labels : (p,), their numbers among all labels of the model. The answers of the first are kept by rows, those of the
+    newest (at most `_MOST_LOOSE`) as lists of their positive rows, so that one more label copies little.
+    """
+
+    def __init__(
+        self,
+        labels: IntArray,
+        whole: CSR,
+        loose: tuple[IntArray, ...] = (),
+        gram: _GrowingGram | None = None,
+        counts: FloatArray | None = None,
+    ) -> None:
+        self.labels = labels
+        self._whole, self._loose, self._gram = whole, loose, gram
+        if counts is None:
+            counts = np.append(np.bincount(whole.indices, minlength=whole.shape[1]), [len(rows) for rows in loose])
+        self._counts: FloatArray = counts.astype(np.float64)
+
+    @property
+    def by_rows(self) -> CSR:
+        """csr_array (n, p) of ones."""
+        if self._loose:
+            newest = _columns(self._loose, self._whole.shape[0])
+            self._whole = sparse.csr_array(sparse.hstack((self._whole, newest), format="csr"))
+            self._loose = ()
+        return self._whole
+
+    @property
+    def gram(self) -> FloatArray:
+        """Centred Gram (p, p); made when first asked for, then grown."""
+        if self._gram is None:
+            self._gram = _GrowingGram(centred_cross(self.by_rows, self.by_rows))
+        return self._gram.buffer[: len(self.labels), : len(self.labels)]
+
+    def cross(self, positives: Sequence[IntArray]) -> FloatArray:
+        """Centred products (p, k) with new labels, each given by its positive rows: a label costs what these cost."""
+        n_rows, whole = self._whole.shape[0], self._whole
+        result = np.empty((len(self.labels), len(positives)))
+        mark = np.zeros(n_rows, dtype=bool)
+        for j, rows in enumerate(positives):
+            if whole.shape[1]:
+                result[: whole.shape[1], j] = np.bincount(whole[rows].indices, minlength=whole.shape[1])
+            mark[rows] = True
+            result[whole.shape[1] :, j] = [np.count_nonzero(mark[other]) for other in self._loose]
+            mark[rows] = False
+            result[:, j] -= self._counts * (len(rows) / n_rows)
+        return result
+
+    def appended(self, first: int, positives: Sequence[IntArray], side: FloatArray | None = None) -> LabelAnswers:
+        """These labels, then new ones numbered from ``first``, answered on every row; ``side`` is `cross` of them."""
+        gram = self._gram
+        if gram is not None:
+            corner = LabelAnswers(np.arange(len(positives)), *self._parts(positives)).cross(positives)
+            gram = gram.appended(len(self.labels), self.cross(positives) if side is None else side, corner)
+        numbers = np.concatenate((self.labels, np.arange(first, first + len(positives))))
+        counts = np.append(self._counts, [len(rows) for rows in positives])
+        loose = (*self._loose, *positives)
+        if len(loose) <= _MOST_LOOSE:
+            return LabelAnswers(numbers, self._whole, loose, gram, counts)
+        whole = sparse.csr_array(sparse.hstack((self._whole, _columns(loose, self._whole.shape[0])), format="csr"))
+        return LabelAnswers(numbers, whole, (), gram, counts)
+
+    def _parts(self, positives: Sequence[IntArray]) -> tuple[CSR, tuple[IntArray, ...]]:
+        """New labels by rows, or as lists where they are few: the product of all with all grows with their square."""
+        n_rows = self._whole.shape[0]
+        if len(positives) > _MOST_LOOSE:
+            return _columns(positives, n_rows).tocsr(), ()
+        return sparse.csr_array((n_rows, 0)), tuple(positives)
+
+
+def positive_rows(labels: CSR) -> list[IntArray]:
+    """The positive rows of every label (n, k)."""
+    columns = labels.tocsc()
+    return [columns.indices[columns.indptr[j] : columns.indptr[j + 1]] for j in range(columns.shape[1])]
+
+
+def _columns(positives: Sequence[IntArray], n_rows: int) -> CSC:
+    indptr = np.concatenate(([0], np.cumsum([len(rows) for rows in positives])))
+    indices = np.concatenate(positives)
+    return sparse.csc_array((np.ones(len(indices), dtype=np.int8), indices, indptr), shape=(n_rows, len(positives)))
+
+
+class FitMemory:
+    """The rows of `fit`, and what was learned there about how far the past can be trusted.
+
+    judged_rows : (e,), a fixed sample of the rows;  leverages : (e,), their hat diagonal
+    leave_one_out : (e, m), their scores under the classifiers of `fit` learned without them
+    """
+
+    def __init__(
+        self,
+        X: CSR | FloatArray,
+        labels: CSR,
+        leave_one_out: FloatArray,
+        judged_rows: IntArray,
+        leverages: FloatArray,
+        seed: int,
+        source: Any = None,
+    ) -> None:
+        self.X = X
+        self._source, self._sample = _remember(source)
+        self.judged_X = X[judged_rows]
+        self.judged_rows = judged_rows
+        self.leverages = leverages
+        self.leave_one_out = leave_one_out
+        self._labels, self._seed = labels, seed
+        self._trials: dict[int, list[Trial]] = {}
+
+    @staticmethod
+    def sample(n_rows: int, seed: int, n_labels: int = 1) -> IntArray:
+        """At most a third of the rows, a thousand, and ten million scores; all where there are very few rows."""
+        most = max(100, min(_MOST_JUDGED, _MOST_SCORES // n_labels))
+        size = n_rows if n_rows < 60 else min(most, n_rows // 3)
+        return np.sort(np.random.default_rng(seed).permutation(n_rows)[:size])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies in other processes know the rows by their values only."""
+        return {**self.__dict__, "_source": None}
+
+    def known_trials(self, n_rows: int) -> list[Trial] | None:
+        """The trials at this number of rows, where they have been run."""
+        return self._trials.get(min(budget_class(n_rows), self.X.shape[0] - len(self.judged_rows)))
+
+    def recognises(self, X: Any) -> bool:
+        """Whether X are the rows of `fit`, to the last bit.
+
+        The very object that was passed to `fit` is recognised by a sample of its values: 4,096 of them instead of all.
+        It must not have been written to in between.
+        """
+        if self._source is not None and self._source() is X:
+            if _sampled(X) != self._sample:
+                raise DataError("X was written to since fit; pass a copy to fit, or fit again")
+            return True
+        return same_rows(X, self.X)
+
+    def trials(
+        self, n_rows: int, weights: FloatArray, intercept: FloatArray, run: Callable[..., Trial | None] = run_trial
+    ) -> list[Trial]:
+        """Trials at the budget nearest to this number of rows; run when first asked for, then kept.
+
+        ``weights`` (d, m) and ``intercept`` (m,) are those of the labels of `fit`; ``run`` is `run_trial` or, for other
+        losses than the squared one, takes its place.
+        """
+        budget = min(budget_class(n_rows), self.X.shape[0] - len(self.judged_rows))
+        if budget not in self._trials:
+            left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
+            judged = Judged(self.judged_X, self._labels[self.judged_rows], self.leave_one_out)
+            found = []
+            for number in range(_n_trials(budget)):
+                rng = np.random.default_rng((self._seed, budget, number))
+                rows = np.sort(rng.choice(left, budget, replace=False))
+                X = self.X[rows]
+                found.append(run(X, self._labels[rows], np.asarray(X @ weights) + intercept, judged, rng))
+            self._trials[budget] = [trial for trial in found if trial is not None]
+        return self._trials[budget]
+
+
+def _n_trials(budget: int) -> int:
+    """Fewer where a trial is dear; its labels have more answers there, so that it also says more."""
+    return 0 if budget < 10 else 6 if budget <= 1000 else 3
+
+
+def _remember(source: Any) -> tuple[weakref.ref[Any] | None, bytes]:
+    if isinstance(source, np.ndarray) or sparse.issparse(source):
+        return weakref.ref(source), _sampled(source)
+    return None, b""
+
+
+def _sampled(X: Any) -> bytes:
+    """Shape, size and an even sample of the values of an array, dense or sparse."""
+    values = getattr(X, "data", None) if hasattr(X, "nnz") else X
+    flat = np.asarray(values).reshape(-1)
+    return repr((X.shape, flat.size, flat.dtype.str)).encode() + flat[:: max(flat.size // 4096, 1)].tobytes()

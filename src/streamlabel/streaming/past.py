@@ -1,0 +1,329 @@
+"""How `fit` learns the past labels: by ridge, by turns with their structure, or by another loss.
+
+The paper's start: classifiers and structure of the past labels, learned together by turns.
+
+With targets Y (n, m), centred where there is an intercept, it looks for W (d, m) and S (m, m) with ``diag S = 0``::
+
+    J(W, S) = 1/2 ||Y - X W||_F^2 + l1 ||S||_{1,1} + l2/2 ||W - W S||_F^2 + l3/2 ||Y - Y S||_F^2
+
+For fixed W the columns of S are lassos on one Gram, ``l3 Y'Y + l2 W'W``, each with its own entry excluded. For fixed S
+the classifiers solve ``X'X W + l2 W M M' = X'Y``, ``M = I - S``: the coupled batch without an anchor. Both steps are
+exact, so J never rises. It starts at ``S = 0``, which is ridge of strength l2.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from streamlabel.classifier.penalty import Penalty, make_penalty
+from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, choose_beta, make_ridge
+from streamlabel.classifier.solve import FACTOR_LIMIT, solve_coupled, too_large
+from streamlabel.errors import ConvergenceWarning, DataError
+from streamlabel.stats.label_gram import centred_cross, signed_label_gram
+from streamlabel.stats.spectral import RidgeFactor, make_factor
+from streamlabel.stats.ties import points
+from streamlabel.streaming.codes import unseen_coupled_scores, unseen_scores
+from streamlabel.streaming.inputs import coded
+from streamlabel.streaming.kept_rows import FitMemory
+from streamlabel.streaming.other_losses import (
+    MOST_LABELS,
+    PAST_TOLERANCE,
+    STRENGTHS,
+    choose_strength,
+    most_frequent,
+    refit_scores,
+    row_precision,
+    row_unit,
+    solve_loss,
+)
+from streamlabel.streaming.trials import LAMS, RECIPES, Judged, Trial, code_of_hidden, hide_labels, measure
+from streamlabel.structure.represent import represent
+from streamlabel.types import CSC, CSR, FloatArray, IntArray, SolveReport
+
+MOST_TUNED = 512  # labels by which the ridge strength of all is chosen
+RIDGE_TOLERANCE = 1e-6  # of ridge by iterations, on the relative residual
+MOST_SAMPLED = 2_000  # rows of the sample by which it is chosen where there is no factor of all
+
+
+@dataclass(frozen=True, eq=False)
+class PastFit:
+    """What `fit` learned for m labels.
+
+    ridge : the factor of the rows, for labels that arrive with answers on all of them; None for other losses
+    judged_rows : (e,), a sample of the rows;  unseen : (e, m), their scores under classifiers learned without them
+    leverages : (e,), their hat diagonal in the ridge; zero without one
+    codes : (m, m), empty where the labels were learned apart
+    """
+
+    weights: FloatArray
+    intercept: FloatArray
+    beta: float
+    loss: str
+    ridge: PreparedRidge | None
+    judged_rows: IntArray
+    unseen: FloatArray
+    leverages: FloatArray
+    codes: CSC
+
+
+def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
+    """One ridge a label, one strength for all: given, or that of the least generalised error.
+
+    Where rows and features are both too many for a factor, by conjugate gradients (`fit_iteratively`).
+    """
+    if too_large(X):
+        return fit_iteratively(X, labels, beta, fit_intercept, seed)
+    beta, ridge, _ = _ridge(X, labels, beta, fit_intercept, seed)
+    n_rows, n_labels = labels.shape
+    weights = ridge.solve(labels.astype(np.float64))
+    if fit_intercept:
+        intercept = np.asarray(labels.sum(axis=0), dtype=np.float64).ravel() / n_rows - ridge.mean @ weights
+    else:  # targets 2B - 1: the solve is linear
+        weights = 2.0 * weights - ridge.solve(np.ones((n_rows, 1)))
+        intercept = np.zeros(n_labels)
+    rows = FitMemory.sample(n_rows, seed, int(labels.shape[1]))
+    leverages = ridge.leverages(rows)
+    scores = np.asarray(X[rows] @ weights) + intercept
+    unseen = unseen_scores(scores, coded(labels[rows], fit_intercept), leverages)
+    return PastFit(weights, intercept, beta, "squared", ridge, rows, unseen, leverages, _no_codes(n_labels))
+
+
+def fit_iteratively(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
+    """Ridge without a factor: the strength is chosen on a sample of the rows; unseen scores take a second solve."""
+    if beta == "auto":
+        sample = np.sort(np.random.default_rng(seed).permutation(labels.shape[0])[:MOST_SAMPLED])
+        chosen = most_frequent(labels[sample], MOST_TUNED)
+        strength, _, _ = _ridge(X[sample], labels[sample][:, chosen], "auto", fit_intercept, seed)
+        beta = strength / row_unit(X[sample], fit_intercept) * row_unit(X, fit_intercept)
+    return fit_with_loss(X, labels, "squared", beta, fit_intercept, seed)
+
+
+def fit_alternating(
+    X: CSR | FloatArray,
+    labels: CSR,
+    lam: float,
+    beta: float | str,
+    fit_intercept: bool,
+    seed: int,
+    weight: float = 1.0,
+) -> PastFit:
+    """The paper's start by turns, with ``l1 = lam n``, ``l2 = beta`` and ``l3 = weight``."""
+    if too_large(X):
+        raise DataError(
+            f'start="alternating" needs a factor of the rows, and {X.shape[0]} rows and {X.shape[1]} features are both '
+            f'more than {FACTOR_LIMIT}; use start="independent", or fewer features'
+        )
+    beta, ridge, factor = _ridge(X, labels, beta, fit_intercept, seed)
+    factor = make_factor(X, centre=fit_intercept) if factor is None else factor
+    n_rows = int(labels.shape[0])
+    targets = coded(labels, fit_intercept)
+    gram = centred_cross(labels, labels) if fit_intercept else signed_label_gram(labels)
+    found = alternate(factor, factor.project(targets), gram, lam * n_rows, beta, weight)
+    rates = targets.mean(axis=0) if fit_intercept else np.zeros(labels.shape[1])
+    intercept = rates - factor.mean @ found.weights
+    rows = FitMemory.sample(n_rows, seed, int(labels.shape[1]))
+    scores = np.asarray(X[rows] @ found.weights) + intercept
+    unseen = unseen_coupled_scores(factor, found.penalty, scores, targets[rows], rows, fit_intercept)
+    return PastFit(found.weights, intercept, beta, "squared", ridge, rows, unseen, ridge.leverages(rows), found.codes)
+
+
+def fit_with_loss(
+    X: CSR | FloatArray, labels: CSR, loss: str, beta: float | str, fit_intercept: bool, seed: int
+) -> PastFit:
+    """One classifier a label with any loss, by iterations; for the unseen scores it is learned twice."""
+    if beta == "auto":
+        beta = choose_strength(X, labels, loss, fit_intercept, seed)
+    beta = float(beta)
+    targets = coded(labels, False) if loss == "squared" and not fit_intercept else labels
+    tolerance = RIDGE_TOLERANCE if loss == "squared" else PAST_TOLERANCE
+    weights, intercept, _ = solve_loss(X, targets, beta, loss, fit_intercept, tolerance=tolerance)
+    rows = FitMemory.sample(int(labels.shape[0]), seed, int(labels.shape[1]))
+    unseen = refit_scores(X, targets, None, beta, loss, fit_intercept, rows, seed, tolerance=tolerance)
+    no_leverages = np.zeros(len(rows))
+    codes = _no_codes(int(labels.shape[1]))
+    return PastFit(weights, intercept, beta, loss, None, rows, unseen, no_leverages, codes)
+
+
+def best_beta(factor: RidgeFactor, targets: FloatArray, fit_intercept: bool) -> float:
+    """The strength of the least generalised error for these targets (n, k)."""
+    energy = np.square(targets - targets.mean(axis=0) if fit_intercept else targets).sum(axis=0)
+    return choose_beta(factor, factor.project(targets), energy)
+
+
+def _ridge(
+    X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int
+) -> tuple[float, PreparedRidge, RidgeFactor | None]:
+    """The ridge of all rows at the given strength, or at the best for (a sample of) the labels, with its factor."""
+    if beta != "auto":
+        return float(beta), make_ridge(X, float(beta), centre=fit_intercept), None
+    n_labels = int(labels.shape[1])
+    if n_labels > MOST_TUNED:
+        chosen = np.random.default_rng(seed).permutation(n_labels)[:MOST_TUNED]
+        labels = labels[:, np.sort(chosen)]
+    factor = make_factor(X, centre=fit_intercept)
+    chosen_beta = best_beta(factor, coded(labels, fit_intercept), fit_intercept)
+    hat = HatSpectrum.of(factor.eigenvalues, chosen_beta)
+    return chosen_beta, make_ridge(X, chosen_beta, centre=fit_intercept, gram=factor.gram, hat=hat), factor
+
+
+def _no_codes(n_labels: int) -> CSC:
+    return sparse.csc_array((n_labels, n_labels))
+
+
+@dataclass(frozen=True, eq=False)
+class AlternatingStart:
+    """Where the turns ended.
+
+    weights : (d, m);   codes : (m, m), diagonal 0;   penalty : of the last turn's classifiers
+    objectives : J at the start and after every half turn (S, W, S, W, ...)
+    """
+
+    weights: FloatArray
+    codes: CSC
+    penalty: Penalty
+    objectives: tuple[float, ...]
+    report: SolveReport
+
+
+def alternate(
+    factor: RidgeFactor,
+    projected: FloatArray,
+    label_gram: FloatArray,
+    l1: float,
+    l2: float,
+    l3: float = 1.0,
+    *,
+    tolerance: float = 1e-4,
+    max_rounds: int = 20,
+) -> AlternatingStart:
+    """Learn W and S by turns until a turn lowers J by less than `tolerance`, relatively.
+
+    Parameters
+    ----------
+    factor : of the rows X, centred where there is an intercept
+    projected : (r, m), the targets in its coordinates
+    label_gram : (m, m), ``Y'Y`` of the (centred) targets
+    l1, l2, l3 : as above; l1 above 0, the others not below
+
+    Warns
+    -----
+    ConvergenceWarning : `max_rounds` turns were not enough
+    """
+    energy = float(label_gram.trace())
+    n_labels = len(label_gram)
+    nothing = np.zeros((len(factor.mean), n_labels))
+    codes: CSC = sparse.csc_array((n_labels, n_labels))
+    penalty = make_penalty(nothing, None, l2)
+    weights = solve_coupled(factor, projected, penalty)
+    gram = l3 * label_gram + l2 * (weights.T @ weights)
+    objectives = [_misfit(factor, projected, weights, energy) + _structure_value(gram, codes, l1)]
+    change, rounds = np.inf, 0
+    while change > tolerance and rounds < max_rounds:
+        rounds += 1
+        before = objectives[-1]
+        codes = represent(gram, gram, gram.diagonal(), l1, own=np.arange(n_labels), start=codes).codes
+        objectives.append(_misfit(factor, projected, weights, energy) + _structure_value(gram, codes, l1))
+        penalty = make_penalty(nothing, codes, l2)
+        weights = solve_coupled(factor, projected, penalty)
+        gram = l3 * label_gram + l2 * (weights.T @ weights)
+        objectives.append(_misfit(factor, projected, weights, energy) + _structure_value(gram, codes, l1))
+        change = (before - objectives[-1]) / max(before, np.finfo(np.float64).tiny)
+    report = SolveReport("alternating", rounds, float(change), tolerance, bool(change <= tolerance), penalty.note)
+    if not report.converged:
+        warnings.warn(
+            f"the alternating start still changed by {change:.1e} after {rounds} rounds, not {tolerance:.0e}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return AlternatingStart(weights, codes, penalty, tuple(objectives), report)
+
+
+def _misfit(factor: RidgeFactor, projected: FloatArray, weights: FloatArray, energy: float) -> float:
+    """``1/2 ||Y - X W||_F^2``: what the rows can explain, in spectral coordinates, and the rest."""
+    inside = float(np.square(projected - factor.project_scores(weights)).sum())
+    return 0.5 * (inside + energy - float(np.square(projected).sum()))
+
+
+def _structure_value(gram: FloatArray, codes: CSC, l1: float) -> float:
+    """``1/2 tr (I - S)' G (I - S) + l1 ||S||_{1,1}`` with ``G = l3 Y'Y + l2 W'W``."""
+    image = codes.T @ gram  # S'G
+    bent = np.asarray(codes.T @ image.T)  # S'G S, transposed
+    return float(0.5 * (gram.trace() - 2.0 * image.trace() + bent.trace()) + l1 * np.abs(codes.data).sum())
+
+
+_COMPARED_ROWS, _HELD_ROWS = 16_000, 1_000
+_HIDDEN = 32
+
+
+def choose_loss(
+    X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int
+) -> tuple[str, float | str]:
+    """ "squared" or "logistic", and the strength to learn with (as given, or found on the way).
+
+    Both learn the 128 most frequent labels on the same rows (at most 15,000) and are judged by the mean of P@1, P@3 and
+    P@5 on other rows (at most 1,000, which the strength of neither was chosen by). Logistic is taken where it is better
+    by more than the standard error of the difference over the rows.
+    """
+    chosen = most_frequent(labels, MOST_LABELS)
+    n_rows = int(labels.shape[0])
+    if len(chosen) < 2 or n_rows < 20:
+        return "squared", beta
+    sample = np.random.default_rng(seed).permutation(n_rows)[:_COMPARED_ROWS]
+    n_held = min(_HELD_ROWS, len(sample) // 4)
+    held, kept = np.sort(sample[:n_held]), np.sort(sample[n_held:])
+    rows, answers, truth = X[kept], labels[kept][:, chosen], labels[held][:, chosen].toarray()
+    ridge = fit_ridge(rows, answers, beta, fit_intercept, seed)
+    found = choose_strength(rows, answers, "logistic", fit_intercept, seed) if beta == "auto" else float(beta)
+    weights, intercept, _ = solve_loss(rows, answers, found, "logistic", fit_intercept)
+    gains = row_precision(np.asarray(X[held] @ weights) + intercept, truth)
+    gains = gains - row_precision(np.asarray(X[held] @ ridge.weights) + ridge.intercept, truth)
+    better = bool(points(100.0 * gains.mean()) > points(100.0 * gains.std(ddof=1) / np.sqrt(len(gains))))
+    return ("logistic", found) if better else ("squared", beta)
+
+
+def run_loss_trial(
+    X: CSR | FloatArray,
+    answers: CSR,
+    scores: FloatArray,
+    judged: Judged,
+    rng: np.random.Generator,
+    *,
+    weights: FloatArray,
+    intercept: FloatArray,
+    loss: str,
+) -> Trial | None:
+    """`calibration.run_trial` under another loss: hidden labels are learned again, alone and toward their code.
+
+    ``weights`` (d, m) and ``intercept`` (m,) are the past classifiers; ``scores`` is not read. There is no metric under
+    these losses: its recipes count as learning alone does. The strength is the one of `STRENGTHS` that suits learning
+    alone best, by all measures together.
+    """
+    hidden, others = hide_labels(answers, judged.answers, rng)
+    hidden = np.sort(rng.permutation(hidden)[:_HIDDEN])
+    if len(hidden) < 2 or not others.size:
+        return None
+    truth = judged.answers[:, hidden].toarray().astype(np.float64)
+    targets = answers[:, hidden].toarray().astype(np.float64)
+    unit = row_unit(X, True)
+    # The past classifiers have seen the judged rows: what they add there is replaced by what they would add unseen.
+    seen = np.asarray(judged.X @ weights[:, others]) + intercept[others]
+    codes = {lam: code_of_hidden(answers[:, others], answers[:, hidden], lam) for lam in LAMS}
+
+    def judge(strength: float, code: FloatArray | None = None) -> list[float]:
+        anchor = None if code is None else weights[:, others] @ code
+        found, offset, _ = solve_loss(X, targets, strength * unit, loss, True, anchor)
+        unseen = 0.0 if code is None else (judged.scores[:, others] - seen) @ code
+        return measure(truth, np.asarray(judged.X @ found) + offset + unseen)
+
+    alone = {strength: judge(strength) for strength in STRENGTHS}
+    strongest_first = STRENGTHS[::-1]
+    overall = [(np.mean(alone[value][:3]) + alone[value][3] + alone[value][4]) / 3.0 for value in strongest_first]
+    strength = strongest_first[int(points(np.array(overall)).argmax())]
+    measures = [
+        alone[strength] if share or lam is None else judge(pull * strength, codes[lam]) for share, lam, pull in RECIPES
+    ]
+    return Trial(strength, np.array(measures))

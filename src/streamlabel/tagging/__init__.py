@@ -1,0 +1,1 @@
+"""Texts and label names: a tagger that learns from answers, and says why."""

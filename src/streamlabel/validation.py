@@ -1,0 +1,93 @@
+"""Arrays and names in: one canonical form, checked once, at the door."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from streamlabel.errors import DataError
+from streamlabel.types import CSR, FloatArray
+
+MAX_NAME_LENGTH = 200
+
+
+def canonical_csr(X: Any, *, dtype: Any = None, name: str = "X") -> CSR:
+    """X as csr_array: 2-D, float32 or float64, finite, indices sorted, duplicates summed. The input is not changed.
+
+    ``dtype=None`` keeps float32 and float64 as they are and turns everything else into float64.
+    """
+    if not sparse.issparse(X):
+        X = np.asarray(X)
+    if X.ndim != 2:
+        raise DataError(f"{name} has {X.ndim} dimension(s); expected a matrix (n_rows, n_columns)")
+    if dtype is None:
+        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+    try:
+        matrix = sparse.csr_array(X, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} cannot be read as numbers: {error}") from error
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        row = int(np.searchsorted(matrix.indptr, np.flatnonzero(~np.isfinite(matrix.data))[0], side="right")) - 1
+        raise DataError(f"{name} contains NaN or infinity, first in row {row}; remove or impute such rows")
+    return matrix
+
+
+def checked_matrix(M: Any, *, name: str = "X") -> CSR | FloatArray:
+    """Finite float64 numbers in a matrix; sparse stays sparse."""
+    if sparse.issparse(M):
+        return canonical_csr(M, dtype=np.float64, name=name)
+    try:
+        rows = np.asarray(M, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} cannot be read as numbers: {error}") from error
+    if rows.ndim != 2:
+        raise DataError(f"{name} has {rows.ndim} dimension(s); expected a matrix (n_rows, n_columns)")
+    if not np.isfinite(rows).all():
+        row = int(np.argmin(np.isfinite(rows).all(axis=1)))
+        raise DataError(f"{name} contains NaN or infinity, first in row {row}; remove or impute such rows")
+    return rows
+
+
+def canonical_labels(Y: Any, *, name: str = "Y") -> CSR:
+    """Y as csr_array of int8 ones: 2-D, entries 0 or 1 (booleans too), no stored zeros. The input is not changed."""
+    matrix = canonical_csr(Y, dtype=np.float64, name=name)
+    if matrix.nnz and not np.isin(matrix.data, (0.0, 1.0)).all():
+        bad = matrix.data[~np.isin(matrix.data, (0.0, 1.0))][0]
+        raise DataError(f"{name} holds {bad:g}; label matrices hold 0 and 1 only")
+    parts = matrix.data.astype(np.int8), matrix.indices.copy(), matrix.indptr.copy()
+    labels = sparse.csr_array(parts, shape=matrix.shape)
+    if labels.nnz and not labels.data.all():
+        labels.eliminate_zeros()
+    return labels
+
+
+def check_label_names(names: Iterable[str], n_labels: int, *, taken: Iterable[str] = ()) -> tuple[str, ...]:
+    """Names as a tuple of NFC strings: as many as labels, 1 to 200 characters, printable, different from each other."""
+    if isinstance(names, str):
+        raise DataError(f"label_names is the string {names!r}; give a list of names, [{names!r}]")
+    result = tuple(unicodedata.normalize("NFC", str(name)) for name in names)
+    if len(result) != n_labels:
+        raise DataError(f"{len(result)} label names for {n_labels} labels; give one name a column of Y")
+    for position, name in enumerate(result):
+        if not 1 <= len(name) <= MAX_NAME_LENGTH:
+            raise DataError(f"label name {position} has {len(name)} characters; 1 to {MAX_NAME_LENGTH} are allowed")
+        if any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
+            raise DataError(f"label name {position} ({name!r}) contains a control character; remove it")
+    seen = set(taken)
+    for name in result:
+        if name in seen:
+            raise DataError(f"label name {name!r} occurs twice; names must differ")
+        seen.add(name)
+    return result
+
+
+def default_label_names(n_labels: int, *, first: int = 0) -> tuple[str, ...]:
+    """``label_0``, ``label_1``, ... for labels that came without a name."""
+    return tuple(f"label_{first + j}" for j in range(n_labels))

@@ -1,0 +1,74 @@
+"""Thresholds against all possible ones, sigmoids against a general optimiser."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.metrics import f1_score
+
+from streamlabel.streaming.calibration import best_f1_thresholds, fit_sigmoids, sigmoid
+
+
+@pytest.fixture
+def judged(rng):
+    answers = (rng.random((200, 5)) < [0.5, 0.2, 0.05, 0.3, 0.1]).astype(float)
+    return answers * 0.4 + rng.standard_normal((200, 5)) * 0.3, answers
+
+
+def test_no_other_threshold_has_a_better_f1(judged):
+    scores, answers = judged
+    for j, threshold in enumerate(best_f1_thresholds(scores, answers)):
+        found = f1_score(answers[:, j], scores[:, j] > threshold)
+        every = [f1_score(answers[:, j], scores[:, j] > other) for other in np.append(scores[:, j], -np.inf)]
+        assert found == pytest.approx(max(every))
+
+
+def test_a_threshold_does_not_part_equal_scores():
+    scores = np.array([[0.9], [0.5], [0.5], [0.5], [0.1]])
+    answers = np.array([[1.0], [1.0], [1.0], [0.0], [0.0]])
+    threshold = best_f1_thresholds(scores, answers)[0]
+    assert 0.1 < threshold < 0.5
+
+
+def test_without_a_positive_nothing_is_said():
+    assert np.isnan(best_f1_thresholds(np.ones((3, 1)), np.zeros((3, 1)))).all()
+    assert np.isnan(best_f1_thresholds(np.empty((0, 2)), np.empty((0, 2)))).all()
+
+
+def test_sigmoids_minimise_platts_loss(judged):
+    scores, answers = judged
+    slope, offset = fit_sigmoids(scores, answers)
+    for j in range(scores.shape[1]):
+        yes = answers[:, j].sum()
+        target = np.where(answers[:, j] > 0, (yes + 1) / (yes + 2), 1 / (200 - yes + 2))
+
+        def loss(parameters, s=scores[:, j], t=target):
+            margin = parameters[0] * s + parameters[1]
+            return (np.logaddexp(0, margin) - t * margin).sum()
+
+        best = minimize(loss, [1.0, 0.0], method="BFGS").fun
+        assert loss([slope[j], offset[j]]) <= best + 1e-4
+
+
+def test_probabilities_have_the_rate_of_the_label(judged):
+    scores, answers = judged
+    found = sigmoid(scores, *fit_sigmoids(scores, answers)).mean(axis=0)
+    np.testing.assert_allclose(found, answers.mean(axis=0), atol=0.02)
+
+
+def test_separable_and_one_sided_labels_stay_finite():
+    scores = np.array([[0.0, 0.2, 0.7], [1.0, 0.1, 0.7], [2.0, 0.3, 0.7], [3.0, 0.4, 0.7]])
+    answers = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    slope, offset = fit_sigmoids(scores, answers)
+    assert np.isfinite(slope).all()
+    assert np.isfinite(offset).all()
+    assert slope[0] > 0
+    assert slope[1] == 1.0  # nobody said yes
+    assert slope[2] == 1.0  # all scores equal
+
+
+def test_a_label_that_scores_the_wrong_way_is_not_turned_round(rng):
+    scores = rng.standard_normal((100, 1))
+    answers = (scores < 0).astype(float)
+    assert fit_sigmoids(scores, answers)[0][0] == 0.0

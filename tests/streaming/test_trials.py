@@ -1,0 +1,117 @@
+"""How far to trust the past: the choice follows the trials, and trials say what is true by construction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from streamlabel.metrics.ranking import precision_at_k
+from streamlabel.streaming.trials import (
+    LAM,
+    LAMS,
+    RECIPES,
+    Judged,
+    Trial,
+    budget_class,
+    choose_recipe,
+    measure,
+    run_trial,
+)
+
+
+def trials(**gains):
+    """Six trials in which recipes have these mean gains on all five measures, with a little spread."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(6):
+        measures = np.full((len(RECIPES), 5), 50.0) + rng.normal(0, 0.01, (len(RECIPES), 5))
+        for name, gain in gains.items():
+            measures[int(name[1:])] += gain
+        found.append(Trial(1.0, measures))
+    return found
+
+
+def test_own_ridge_is_first_and_stays_where_nothing_helps():
+    assert RECIPES[0] == (0.0, None, 1.0)
+    chosen = choose_recipe(trials(**{f"r{i}": -1.0 for i in range(1, len(RECIPES))}))
+    assert (chosen.share, chosen.anchored, chosen.strength) == (0.0, False, 1.0)
+
+
+def test_the_largest_gain_wins_if_nothing_is_lost():
+    best = RECIPES.index((0.3, LAM, 3.0))
+    chosen = choose_recipe(trials(**{f"r{best}": 2.0, "r1": 1.0}))
+    assert (chosen.share, chosen.anchored) == (0.3, True)
+    assert chosen.strength == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("lam", LAMS)
+def test_the_penalty_of_the_code_is_chosen_too(lam):
+    best = RECIPES.index((0.1, lam, 1.0))
+    assert choose_recipe(trials(**{f"r{best}": 2.0})).lam == lam
+
+
+def test_a_recipe_that_loses_on_one_measure_is_out():
+    best, second = RECIPES.index((0.3, LAM, 3.0)), RECIPES.index((0.1, None, 1.0))
+    losing = np.array([5.0, 5.0, 5.0, 5.0, -0.5])
+    chosen = choose_recipe(trials(**{f"r{best}": losing, f"r{second}": 1.0}))
+    assert (chosen.share, chosen.anchored) == (0.1, False)
+
+
+def test_what_the_user_excludes_is_not_chosen():
+    both = {f"r{i}": 1.0 + recipe[0] + (recipe[1] is not None) for i, recipe in enumerate(RECIPES) if i}
+    assert choose_recipe(trials(**both), metrics=False).share == 0.0
+    assert not choose_recipe(trials(**both), anchors=False).anchored
+    alone = choose_recipe(trials(**both), anchors=False, metrics=False)
+    assert (alone.share, alone.anchored) == (0.0, False)
+
+
+def test_the_measures_are_those_of_the_metrics(rng):
+    truth = (rng.random((80, 9)) < 0.3).astype(float)
+    truth[0], truth[1] = 0.0, 1.0
+    scores = rng.standard_normal((80, 9))
+    expected = [100 * precision_at_k(truth, scores, k) for k in (1, 3, 5)]
+    expected += [100 * roc_auc_score(truth, scores, average="macro")]
+    expected += [100 * average_precision_score(truth, scores, average="macro")]
+    np.testing.assert_allclose(measure(truth, scores), expected)
+
+
+@pytest.mark.parametrize(("n_rows", "expected"), [(1, 25), (30, 25), (60, 50), (100, 100), (700, 500), (10**6, 2000)])
+def test_budget_classes(n_rows, expected):
+    assert budget_class(n_rows) == expected
+
+
+def made(related: bool, rng):
+    """Rows, labels and perfect scores: hidden labels either repeat known ones or have nothing to do with them."""
+    n, m = 400, 30
+    X = sparse.csr_array(rng.standard_normal((n, 60)))
+    half = (rng.random((n, m // 2)) < 0.3).astype(int)
+    other = half if related else (rng.random((n, m // 2)) < 0.3).astype(int)
+    Y = sparse.csr_array(np.hstack((half, other)))
+    return X, Y, Y.toarray() + 0.01 * rng.standard_normal((n, m))
+
+
+def test_a_past_that_knows_the_answer_is_used_and_one_that_does_not_is_refused():
+    for related in (True, False):
+        rng = np.random.default_rng(1)
+        X, Y, scores = made(related, rng)
+        judged = Judged(X[200:], Y[200:], scores[200:])
+        found = [run_trial(X[:100], Y[:100], scores[:100], judged, np.random.default_rng(i)) for i in range(6)]
+        chosen = choose_recipe([trial for trial in found if trial is not None])
+        assert (chosen.share > 0 or chosen.anchored) == related
+
+
+def test_too_few_labels_give_no_trial(rng):
+    X, Y, scores = made(True, rng)
+    assert run_trial(X[:50], Y[:50, :3], scores[:50, :3], Judged(X[50:], Y[50:, :3], scores[50:, :3]), rng) is None
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(0.25, False), (0.35, True)])
+def test_a_gain_that_trials_cannot_tell_from_none_is_refused(gain, taken):
+    """The same gain in every trial, so that its standard error is zero."""
+    measures = np.zeros((len(RECIPES), 5))
+    anchored = RECIPES.index((0.0, LAM, 1.0))
+    measures[anchored] = gain
+    chosen = choose_recipe([Trial(1.0, measures)] * 3)
+    assert chosen.anchored is taken

@@ -1,0 +1,219 @@
+"""New labels: the old ones do not move, positives alone do not fire everywhere, wrong answers change nothing."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from streamlabel.errors import ConflictError, DataError
+from streamlabel.tagging.tagger import MemoryTagger
+from tagged_texts import NEW, tagged_texts
+
+DATA = tagged_texts()
+ALL = 1000
+
+
+@pytest.fixture(scope="module")
+def fitted() -> MemoryTagger:
+    return MemoryTagger().fit(DATA.texts, DATA.tags)
+
+
+@pytest.fixture
+def tagger(fitted: MemoryTagger) -> MemoryTagger:
+    return copy.copy(fitted)
+
+
+def without(rows: list, names: tuple[str, ...]) -> list:
+    return [[pair for pair in row if pair[0] not in names] for row in rows]
+
+
+def test_old_suggestions_are_bit_identical_after_every_kind_of_learning(tagger: MemoryTagger) -> None:
+    before = tagger.suggest(DATA.unseen, k=ALL)
+    tagger.learn("football", yes=DATA.rows["football"][:3])
+    tagger.learn("hospitals", yes=["A new hospital ward opens", *DATA.rows["hospitals"][:2]], no=["Nothing", 3, 4, 5])
+    tagger.learn_many({"railways": (DATA.rows["railways"], []), "vaccination": (DATA.rows["vaccination"], [])})
+    assert tagger.label_names_[-4:] == ("football", "hospitals", "railways", "vaccination")
+    assert without(tagger.suggest(DATA.unseen, k=ALL), NEW) == before
+    tagger.relearn("hospitals", yes=DATA.rows["hospitals"])
+    assert without(tagger.suggest(DATA.unseen, k=ALL), NEW) == before
+
+
+@pytest.mark.parametrize(("n_yes", "as_texts"), [(1, False), (3, True), (10, False)])
+def test_positives_alone_do_not_fire_everywhere(tagger: MemoryTagger, n_yes: int, as_texts: bool) -> None:
+    """Leave-one-out F1 alone makes a label of one yes fire on nine texts out of ten."""
+    quality = []
+    for name in NEW:
+        rows = DATA.rows[name][:n_yes]
+        report = tagger.learn(name, yes=[DATA.texts[i] + " Indeed." for i in rows] if as_texts else rows)
+        assert (report.n_yes, report.n_no, report.n_weak_no) == (len(rows), 0, 20 * len(rows))
+        fires = np.array([name in labels for labels in tagger.predict(DATA.unseen)])
+        assert fires.mean() < 0.2
+        scores = [dict(row)[name] for row in tagger.suggest(DATA.unseen, k=ALL)]
+        quality.append(roc_auc_score(DATA.truth[name], scores))
+    assert np.mean(quality) > 0.7
+
+
+@pytest.mark.parametrize(("n_yes", "n_no"), [(1, 1), (3, 6), (6, 12)])
+def test_a_few_no_do_not_make_it_fire_everywhere(tagger: MemoryTagger, n_yes: int, n_no: int) -> None:
+    """Taken at their word, one yes and one no fire on every text, and six and twelve on one of six."""
+    for name in NEW:
+        others = [i for i in range(50) if i not in DATA.rows[name]]
+        report = tagger.learn(name, yes=DATA.rows[name][:n_yes], no=others[:n_no])
+        assert (report.n_no, report.n_weak_no) == (n_no, 20 * n_yes - n_no)
+        assert np.mean([name in labels for labels in tagger.predict(DATA.unseen)]) < 0.15
+
+
+def test_many_no_are_taken_at_their_word(tagger: MemoryTagger) -> None:
+    yes = DATA.rows["football"]
+    no = [i for i in range(len(DATA.texts)) if i not in yes]
+    assert tagger.learn("football", yes[:8], no[:99]).n_weak_no == 20 * 8 - 99
+    assert tagger.relearn("football", yes[:8], no[:100]).n_weak_no == 0
+    assert tagger.relearn("football", yes[:2], no[:40]).n_weak_no == 0
+
+
+def test_the_report_says_how_often_it_fires(tagger: MemoryTagger) -> None:
+    for number, name in enumerate(NEW):
+        report = tagger.learn(name, yes=DATA.rows[name][:4], no=[i for i in range(5) if i not in DATA.rows[name]])
+        said = sum(name in labels for labels in tagger.predict(DATA.texts))
+        assert report.fires == (said, len(DATA.texts)), number
+        assert said > 0
+
+
+def test_a_text_of_fit_and_its_number_are_the_same_answer(tagger: MemoryTagger) -> None:
+    other = copy.copy(tagger)
+    yes, no = DATA.rows["football"], [i for i in range(60) if i not in DATA.rows["football"]]
+    one = tagger.learn("football", yes=yes, no=no, weak_no=0)
+    texts = [DATA.texts[i] for i in yes], [DATA.texts[i] for i in (*no, no[0])]
+    two = other.learn("football", *texts, weak_no=0)
+    assert (one.n_no, one.n_weak_no) == (two.n_no, two.n_weak_no) == (len(no), 0)
+    assert tagger.suggest(DATA.unseen, k=ALL) == other.suggest(DATA.unseen, k=ALL)
+
+
+def test_answers_reach_the_classifier_as_they_were_given(tagger: MemoryTagger) -> None:
+    """The same label through `add_labels`, on rows made here."""
+    yes, no = DATA.rows["football"], [i for i in range(60) if i not in DATA.rows["football"]]
+    reference = copy.copy(tagger.classifier_)
+    y = np.zeros(len(DATA.texts), dtype=int)
+    y[yes] = 1
+    reference.add_labels(tagger.vectorizer_.transform(DATA.texts), y, ["football"], annotated=np.array([*yes, *no]))
+    tagger.learn("football", yes=yes, no=no, weak_no=0)
+    X = tagger.vectorizer_.transform(DATA.unseen)
+    scores = [dict(row)["football"] for row in tagger.suggest(DATA.unseen, k=ALL)]
+    np.testing.assert_array_equal(scores, reference.decision_function(X)[:, -1])
+    assert tagger.classifier_.thresholds_[-1] == reference.thresholds_[-1]
+
+
+def test_new_texts_reach_the_classifier_as_they_were_given(tagger: MemoryTagger) -> None:
+    yes = [text for text, is_so in zip(DATA.unseen, DATA.truth["railways"], strict=True) if is_so]
+    no = [text for text, is_so in zip(DATA.unseen, DATA.truth["railways"], strict=True) if not is_so][:40]
+    reference = copy.copy(tagger.classifier_)
+    X = tagger.vectorizer_.transform([*yes, *no])
+    reference.add_labels(X, [1] * len(yes) + [0] * len(no), ["railways"])
+    tagger.learn("railways", yes=yes, no=no, weak_no=0)
+    scores = [dict(row)["railways"] for row in tagger.suggest(DATA.texts, k=ALL)]
+    expected = reference.decision_function(tagger.vectorizer_.transform(DATA.texts))[:, -1]
+    np.testing.assert_allclose(scores, expected, atol=1e-12)
+
+
+def test_the_order_inside_a_batch_does_not_matter(tagger: MemoryTagger) -> None:
+    answers = {name: (DATA.rows[name][:5], [0, 1, 2]) for name in NEW if not {0, 1, 2} & set(DATA.rows[name])}
+    other = copy.copy(tagger)
+    reports = tagger.learn_many(answers)
+    other.learn_many(dict(reversed(answers.items())))
+    assert [report.name for report in reports] == list(answers)
+    for one, two in zip(tagger.suggest(DATA.unseen, k=ALL), other.suggest(DATA.unseen, k=ALL), strict=True):
+        assert dict(one) == pytest.approx(dict(two), abs=1e-9)
+
+
+def test_a_report_says_what_happened(tagger: MemoryTagger) -> None:
+    report = tagger.learn("hospitals", yes=DATA.rows["hospitals"], no=[], weak_no=50)
+    learned = tagger.classifier_.reports_[-1]
+    assert (report.name, report.n_weak_no) == ("hospitals", 50)
+    assert learned.n_rows == report.n_yes + 50
+    assert list(report.neighbours) == tagger.neighbours("hospitals")
+    assert report.used_past == bool(learned.anchored or learned.share)
+    assert report.threshold == tagger.classifier_.thresholds_[-1]
+    assert report.seconds > 0
+
+
+def test_weak_answers_can_be_asked_for_and_refused(tagger: MemoryTagger) -> None:
+    with pytest.raises(DataError, match="positive answers only, and weak_no is 0"):
+        tagger.learn("football", yes=[1], weak_no=0)
+    with pytest.raises(DataError, match="weak_no is -1"):
+        tagger.learn("football", yes=[1], weak_no=-1)
+    assert tagger.learn("football", yes=[1], no=[2], weak_no=10).n_weak_no == 10
+    assert tagger.learn("railways", yes=[1], weak_no=10**6).n_weak_no == len(DATA.texts) - 1
+
+
+@pytest.mark.parametrize(
+    ("yes", "no", "problem"),
+    [
+        ([], [1], "no text that it applies to"),
+        ([1, 2], [2], "text 2 of fit is in yes and in no"),
+        (["new text"], ["new text"], "'new text' is in yes and in no"),
+        ([10_000], [1], "there is no text 10000; the tagger has texts 0 to 499"),
+        ([-1], [1], "there is no text -1"),
+        ([None], [1], "yes of label 'x' holds something of type NoneType"),
+        ([True], [1], "of type bool"),
+        ("a text", [1], "single str; give a list"),
+    ],
+)
+def test_wrong_answers_change_nothing(tagger: MemoryTagger, yes: object, no: object, problem: str) -> None:
+    before = tagger.suggest(DATA.unseen[:5], k=ALL)
+    with pytest.raises(DataError, match=problem):
+        tagger.learn("x", yes=yes, no=no)
+    assert tagger.suggest(DATA.unseen[:5], k=ALL) == before
+
+
+def test_a_batch_is_learned_whole_or_not_at_all(tagger: MemoryTagger) -> None:
+    n_labels = len(tagger.label_names_)
+    with pytest.raises(DataError, match="two lists"):
+        tagger.learn_many({"a": ([1], [2]), "b": [3]})
+    with pytest.raises(ConflictError, match="'tennis' is known already"):
+        tagger.learn_many({"a": ([1], [2]), "tennis": ([3], [])})
+    with pytest.raises(DataError, match="control character"):
+        tagger.learn_many({"a": ([1], [2]), "b\n": ([3], [])})
+    assert len(tagger.label_names_) == n_labels
+    assert tagger.learn_many({}) == []
+
+
+def test_a_taken_name_is_a_conflict_that_says_what_to_do(tagger: MemoryTagger) -> None:
+    tagger.learn("football", yes=[1])
+    with pytest.raises(ConflictError, match="relearn"):
+        tagger.learn("football", yes=[1, 2])
+    with pytest.raises(ConflictError, match="fit again"):
+        tagger.relearn("tennis", yes=[1])
+
+
+def test_learning_again_is_as_if_for_the_first_time(tagger: MemoryTagger) -> None:
+    other = copy.copy(tagger)
+    tagger.learn("football", yes=DATA.rows["football"][:1])
+    tagger.learn("railways", yes=DATA.rows["railways"])
+    report = tagger.relearn("football", yes=DATA.rows["football"])
+    other.learn("railways", yes=DATA.rows["railways"])
+    expected = other.learn("football", yes=DATA.rows["football"])
+    assert tagger.label_names_ == other.label_names_
+    assert report.threshold == pytest.approx(expected.threshold, abs=1e-9)
+    ours, theirs = ([dict(row)["football"] for row in model.suggest(DATA.unseen, k=ALL)] for model in (tagger, other))
+    np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+def test_learning_again_leaves_the_label_when_it_fails(tagger: MemoryTagger) -> None:
+    tagger.learn("football", yes=DATA.rows["football"])
+    before = tagger.suggest(DATA.unseen[:5], k=ALL)
+    with pytest.raises(DataError, match="in yes and in no"):
+        tagger.relearn("football", yes=[1], no=[1])
+    assert tagger.suggest(DATA.unseen[:5], k=ALL) == before
+
+
+def test_yes_texts_without_a_known_word_are_refused_and_change_nothing(tagger: MemoryTagger) -> None:
+    names, before = tagger.label_names_, tagger.suggest(DATA.unseen, k=ALL)
+    with pytest.raises(DataError, match="'zz' has a word that the tagger knows"):
+        tagger.learn("zz", yes=["zzzqqq", ""], no=[0, 1, 2])
+    assert tagger.label_names_ == names
+    assert tagger.suggest(DATA.unseen, k=ALL) == before
+    tagger.learn("zz", yes=["zzzqqq", DATA.rows["football"][0]], no=[0, 1, 2])
+    assert tagger.label_names_[-1] == "zz"
