@@ -78,7 +78,7 @@ results: $(VENV)/.dev  ## all experiments into results/, then docs/results.md of
 	$(REPRODUCE) table2
 	$(REPRODUCE) table2 --dataset eurlex-4k --dataset wiki10-31k --methods 'SLL,BR ridge,LEML,SLEEC'
 	$(REPRODUCE) table2 --dataset eurlex-4k --methods 'BR logistic,SLL logistic'
-	$(REPRODUCE) report --from results --out docs/results.md
+	$(REPRODUCE) report --from results --template src/streamlabel/experiments/pages/results.md --out docs/results.md
 	cd results && tar --sort=name --owner=0 --group=0 --mtime=@0 -czf ../docs/_static/results/records.tar.gz *.jsonl *.run.json
 
 docs: $(VENV)/.docs  ## the documentation as HTML in docs/_build/html

@@ -46,6 +46,7 @@ OPTIONAL = {
     "skops": "skops",
     "mlflow": "mlflow",
     "service": "uvicorn",
+    "reproduce": "pandas",
 }
 MISSING = [word for word, package in OPTIONAL.items() if importlib.util.find_spec(package) is None]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
 
@@ -13,8 +14,22 @@ from click.testing import CliRunner, Result
 
 from streamlabel.cli import main, reproduce
 from streamlabel.cli.group import LazyCommand
-from streamlabel.experiments import runner
+from streamlabel.experiments import report
+from streamlabel.experiments.spec import Frame, Plot
 from tiny_runs import EXPERIMENTS, TINY
+
+
+def has(package: str) -> bool:
+    """Whether an optional package is installed."""
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def no_picture(plot: Plot, frame: Frame, out: Path, stem: str, forms: tuple[str, ...]) -> list[Path]:
+    """Drawing takes half a second a picture."""
+    return [out / f"{stem}-{plot.name}.png"]
 
 
 class _Tiny(LazyCommand):
@@ -28,7 +43,7 @@ def _tiny_commands(draws: bool) -> Iterator[None]:
     with (
         mock.patch.dict(reproduce.reproduce.lazy, lazy),
         mock.patch.object(reproduce, "resolve_sets", return_value=(TINY,)),
-        mock.patch.object(runner, "draw", runner.draw if draws else lambda picture, out, stem: []),
+        mock.patch.object(report, "draw", report.draw if draws else no_picture),
     ):
         yield
 

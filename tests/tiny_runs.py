@@ -12,9 +12,8 @@ from unittest import mock
 import numpy as np
 from scipy import sparse
 
-from streamlabel.experiments import figure1, figure1_page, table2, table2_page
-from streamlabel.experiments.experiment import Experiment, Setting
-from streamlabel.experiments.records import Key
+from streamlabel.experiments import figure1, table2
+from streamlabel.experiments.experiment import Experiment, Key, Setting
 from streamlabel.types import Dataset
 
 TINY, MANY = "tiny", "tiny with many labels"  # trees of labels have one leaf, hence no draw, up to 100 labels
@@ -60,4 +59,4 @@ def _tiny(experiment: Experiment[Any, Any]) -> Experiment[Any, Any]:
     return replace(experiment, tasks=_Tasks(experiment.tasks), run=_Run(experiment.run))
 
 
-EXPERIMENTS = {one.name: _tiny(one) for one in (table2_page.EXPERIMENT, figure1_page.EXPERIMENT)}
+EXPERIMENTS = {one.name: _tiny(one) for one in (table2.EXPERIMENT, figure1.EXPERIMENT)}

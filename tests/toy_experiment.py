@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from processes import wait_for
 from streamlabel.errors import DataError
-from streamlabel.experiments.experiment import Experiment, Page, Setting
-from streamlabel.experiments.pictures import Panel, Picture, Series
-from streamlabel.experiments.records import Key
+from streamlabel.experiments.experiment import Experiment, Key, Setting
 from streamlabel.experiments.runner import planned, run_experiment, writing
+from streamlabel.experiments.spec import Frame, PageSpec, Plot
 
 MEET = "TOY_EXPERIMENT_MEET"  # a folder where workers wait for each other
 
@@ -61,19 +60,28 @@ def run(task: ToyTask, done: Collection[Key]) -> Iterator[ToyRecord]:
         yield ToyRecord(*key, value=0.1 * (task.seed + key[2]), seconds=time.perf_counter())
 
 
-def page(records: Sequence[ToyRecord]) -> Page:
-    body = "\n".join(f"{record.dataset} {record.seed} {record.step} {record.value:.3f}" for record in records)
-    return Page(
-        f"There are {len(records)} records.", f"## Values\n\n{body}", {"values": [record.value for record in records]}
-    )
+def _count(frame: Frame, compared: Frame) -> str:
+    return str(len(frame))
 
 
-def pictures(records: Sequence[ToyRecord]) -> list[Picture]:
-    first = [record for record in records if record.seed == 0]
-    line = Series("value", tuple(r.step + 1.0 for r in first), tuple(r.value for r in first), (0.1,) * len(first))
-    return [Picture("values", "Values", "step", "value (points)", (Panel("all", (line,)),), "They grow.", log_x=True)]
+def _values(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    return [
+        {"dataset": one.dataset, "seed": str(one.seed), "step": str(one.step), "value": f"{one.value:.3f}"}
+        for one in frame.itertuples()
+    ]
 
 
+PAGE = PageSpec(
+    tables={"values": _values},
+    facts={"count": _count},
+    plots=(
+        Plot(
+            "values", "Values", "step", "value", "step", "value (points)", "They grow.", line="seed", spread="",
+            of=lambda frame, compared: frame.assign(step=frame["step"] + 1.0), log_x=True,
+        ),
+    ),
+    template=Path(__file__).with_name("toy_page.md"),
+)  # fmt: skip
 TOY: Experiment[ToyRecord, ToyTask] = Experiment(
     name="toy",
     title="A toy",
@@ -85,8 +93,7 @@ TOY: Experiment[ToyRecord, ToyTask] = Experiment(
     tasks=tasks,
     keys=keys,
     run=run,
-    page=page,
-    pictures=pictures,
+    page=PAGE,
 )
 
 
@@ -137,7 +144,7 @@ CHOOSING: Experiment[ChoosingRecord, ChoosingTask] = Experiment(
     tasks=lambda setting: [ChoosingTask(name, setting.seeds) for name in setting.datasets],
     keys=lambda task: [(task.dataset, seed) for seed in task.seeds],
     run=choosing_run,
-    page=page,
+    page=PAGE,
     parts=lambda task: [ChoosingTask(task.dataset, (seed,)) for seed in task.seeds],
 )
 

@@ -8,13 +8,7 @@ from click.testing import CliRunner
 
 from streamlabel.cli import main
 from streamlabel.data.twins import make_twin
-from streamlabel.experiments.bench_arrivals import (
-    time_batch,
-    time_few_rows,
-    time_flatness,
-    time_single,
-    time_steps,
-)
+from streamlabel.experiments.speed import time_batch, time_few_rows, time_flatness, time_single, time_steps
 
 
 def test_timings_of_a_small_set():

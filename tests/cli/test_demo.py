@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from streamlabel.cli import main
-from streamlabel.experiments import arrivals
-from streamlabel.experiments.report_page import report_page
+from streamlabel.experiments import demo as arrivals
+from streamlabel.experiments.demo import report_page
 
 
 @pytest.fixture(scope="module")

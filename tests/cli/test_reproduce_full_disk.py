@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 
 from streamlabel.experiments.methods import METHODS, installed
-from streamlabel.experiments.runner import record_file
 from tiny_commands import records_in, run_tiny
-from tiny_runs import EXPERIMENTS
 
 FULL = Path("/dev/full")
 ARGUMENTS = ("--quick", "--seeds", "2", "--methods")
@@ -61,6 +59,8 @@ def fill(path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["table2.md", "table2.json", "table2.run.json"])
 def test_a_page_that_does_not_fit_leaves_the_old_one_and_the_records(name, finished, whole):
+    if not name.endswith(".run.json"):
+        pytest.importorskip("pandas")
     fill(finished / f".{name}.{os.getpid()}.new")
     told = the_error(run(finished))
     assert f"{finished / name}: cannot be written: No space left on device; {KEPT} in {finished}, {GOES_ON}" in told
@@ -71,8 +71,7 @@ def test_a_page_that_does_not_fit_leaves_the_old_one_and_the_records(name, finis
 
 def test_a_picture_that_does_not_fit_leaves_the_records(finished, whole):
     pytest.importorskip("matplotlib")
-    table2 = EXPERIMENTS["table2"]
-    picture = finished / f"table2-{table2.pictures(record_file(table2, finished).sorted_records)[0].name}.png"
+    picture = finished / "table2-differences.png"
     fill(picture)
     told = the_error(run(finished, draws=True))
     assert told == f"error: {picture}: No space left on device; {KEPT}, {GOES_ON}"

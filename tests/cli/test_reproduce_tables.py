@@ -11,7 +11,7 @@ import pytest
 
 from streamlabel.experiments import peers
 from streamlabel.experiments.methods import METHODS, installed
-from tiny_commands import records_in, run_tiny
+from tiny_commands import has, records_in, run_tiny
 
 ASKED = {
     "table2": ("SLL", "LEML", "SLEEC", "scikit-learn SVM", "napkinXC BR", "napkinXC tree", "river"),
@@ -36,7 +36,7 @@ def whole(tmp_path_factory) -> Path:
 
 def assert_same(name: str, found: Path, expected: Path) -> None:
     assert records_in(found / f"{name}.jsonl") == records_in(expected / f"{name}.jsonl")
-    for ending in ("md", "json"):
+    for ending in ("md", "json") if has("pandas") else ():
         assert (found / f"{name}.{ending}").read_bytes() == (expected / f"{name}.{ending}").read_bytes()
 
 
@@ -101,8 +101,9 @@ def test_methods_that_are_not_installed_are_left_out_and_the_page_says_so(
     monkeypatch.setattr(f"{module}._LONGEST_FIRST", ())
     result = run_tiny(name, tmp_path, "--quick", "--seeds", "1")
     assert result.exit_code == 0, result.output
-    absent = "napkinXC BR, napkinXC tree, omikuji, river"
-    assert f"Not installed, so not compared: {absent} (pip install 'streamlabel[dev]')." in result.stdout
+    pytest.importorskip("pandas")
+    absent = "not installed (pip install 'streamlabel[dev]') | napkinXC BR, napkinXC tree, omikuji, river"
+    assert absent in " ".join(result.stdout.split())
     assert {line.split('"method": "')[1].split('"')[0] for line in records_in(tmp_path / f"{name}.jsonl")} == {
         "SLL", "BR ridge",
     }  # fmt: skip

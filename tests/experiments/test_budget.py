@@ -17,7 +17,7 @@ from streamlabel.data.synthetic import make_planted_labels
 from streamlabel.errors import DataError
 from streamlabel.experiments.budget import BudgetRecord, BudgetTask, keys, run_on
 from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE
-from streamlabel.experiments.records import timeless
+from streamlabel.experiments.record_file import timeless
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.types import Dataset
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from streamlabel.experiments.budget_choice import Trial, choose
-from streamlabel.experiments.budget_past import Past
+from streamlabel.experiments.budget_past import Past, Trial, choose
 
 N_ROWS, N_LABELS = 200, 40
 

@@ -11,9 +11,8 @@ from scipy import sparse
 from planted_past import planted_past
 from streamlabel import LEML
 from streamlabel.baselines.sleec import SLEEC
-from streamlabel.experiments.budget_choice import Trial
 from streamlabel.experiments.budget_methods import METHODS
-from streamlabel.experiments.budget_past import Past
+from streamlabel.experiments.budget_past import Past, Trial
 
 ROWS, ABLE = np.arange(0, 120, 3), np.array([0, 2, 3])
 both = pytest.mark.parametrize("name", ["LEML", "SLEEC"])

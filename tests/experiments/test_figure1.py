@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +13,8 @@ from planted_set import planted_sets
 from streamlabel.experiments import figure1
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.figure1 import Figure1Record
-from streamlabel.experiments.figure1_page import page, pictures
 from streamlabel.experiments.methods import BR, METHODS, SLL
-from streamlabel.experiments.records import timeless
+from streamlabel.experiments.record_file import timeless
 from streamlabel.experiments.tuning import as_text, narrowed
 
 TRAIN, TEST = planted_sets()
@@ -83,44 +80,6 @@ def test_the_whole_grid_goes_from_a_tenth_to_all(monkeypatch):
     tasks = figure1.tasks(Setting(("planted",), (0,), options={"methods": (SLL, BR)}))
     assert [task.shares for task in tasks] == [(10, 20, 30, 40, 50, 60, 70, 80, 90, 100), (100,)]
     assert all(task.tuned for task in tasks)
-
-
-def test_the_sentence_names_the_best_of_the_records(records):
-    best = max((r for r in records if r.share == 100), key=lambda r: r.p1)
-    assert f"the best P@1, {best.p1:.1f}, is that of " in page(records).sentence
-    raised = [replace(r, p1=99.0) if r.method == "LEML" else r for r in records]
-    assert "the best P@1, 99.0, is that of LEML (SLL " in page(raised).sentence
-
-
-def test_the_page_has_curves_and_everybody(records):
-    found = page(records)
-    at_20 = [r.p1 for r in records if (r.method, r.share) == (SLL, 20)]
-    assert f"{np.mean(at_20):.2f} ± {np.std(at_20, ddof=1):.2f}" in found.body
-    assert {row["method"] for row in found.data["rows"] if row["share"] == 100} == set(SOME)
-    json.dumps(found.data, allow_nan=False)
-    assert {c.competitor for c in found.comparisons} == set(SOME) - {SLL}
-
-
-def test_pictures_have_levels_for_those_who_do_not_depend_on_the_start(records):
-    curves, dots = pictures(records)
-    assert [panel.title for panel in curves.panels] == ["P@1", "P@3", "P@5", "average AUC"]
-    assert [series.label for series in curves.panels[0].series] == list(SOME)
-    assert all(series.y[0] == series.y[1] for series in curves.panels[0].series[2:])
-    assert dots.kind == "dots"
-    assert [panel.title for panel in dots.panels] == ["P@1", "P@3", "P@5", "average AUC"]
-    (best,) = dots.panels[0].series
-    assert set(best.x) == set(SOME)
-    assert list(best.y) == sorted(best.y, reverse=True)
-    (auc,) = dots.panels[3].series
-    at = {r.method: r.auc for r in records if (r.share, r.seed) == (100, 0) and r.method in (SLL, BR)}
-    assert {name: value for name, value in zip(auc.x, auc.y, strict=True) if name in at} == pytest.approx(at)
-
-
-def test_pictures_of_a_set_and_of_its_stand_in_do_not_overwrite_each_other(records):
-    stand_in = [replace(r, dataset="mediamill (stand-in mediamill_reduced)") for r in records]
-    names = [picture.name for picture in pictures([*stand_in, *(replace(r, dataset="mediamill") for r in records)])]
-    assert len(set(names)) == len(names) == 4
-    assert all(re.fullmatch("[A-Za-z0-9_-]+", name) for name in names)
 
 
 @pytest.mark.parametrize("method", ["SLL", "SLEEC"])  # SLEEC draws at random also where all labels are there

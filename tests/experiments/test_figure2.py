@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,13 +10,14 @@ from scipy import sparse
 
 from planted_set import planted_sets
 from streamlabel.errors import DataError
-from streamlabel.experiments import figure2, figure2_words, methods
+from streamlabel.experiments import figure2, methods
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.figure2 import Figure2Record
-from streamlabel.experiments.figure2_page import page, pictures
 from streamlabel.experiments.methods import BR, METHODS, SLL
-from streamlabel.experiments.records import timeless
+from streamlabel.experiments.record_file import timeless
+from streamlabel.experiments.report import Results
 from streamlabel.experiments.tuning import Learned
+from tiny_commands import has
 
 TRAIN, TEST = planted_sets(n_empty=2)
 SOME = (SLL, BR, "LEML")
@@ -64,21 +64,12 @@ def test_the_rule_leaves_out_what_is_too_large_and_the_page_says_so(monkeypatch)
     monkeypatch.setitem(METHODS, "LEML", replace(METHODS["LEML"], most_cells=cells))
     found = records_of()
     assert [r.n_past for r in found if r.method == "LEML" and r.seed == 0] == [9]
-    body = page(found).body
-    (line,) = (line for line in body.splitlines() if line.strip("| ").startswith("LEML"))
-    assert "not run" in line
+    if has("pandas"):
+        lines = Results(figure2.EXPERIMENT, found).sections("times")["planted"]
+        assert [line["18 past"] for line in lines if line["method"] == "LEML"] == ["not run"]
     done = {tuple(getattr(r, name) for name in figure2.KEY) for r in found}
     (task,) = figure2.tasks(Setting(("planted",), (0,), options={"methods": ("LEML",)}))
     assert [r.n_past for r in figure2.run(task, done)] == [18]
-
-
-def test_times_on_other_features_are_not_in_the_same_table():
-    old = [replace(made(SLL, 100, 9.0), n_features=1000), replace(made("river", 100, 9.0), n_features=1000)]
-    body = page([*old, made(SLL, 100, 0.2)]).body
-    assert "500 features" in body
-    assert "| 9 (18)" not in body
-    (picture,) = pictures([*old, made(SLL, 100, 0.2)])
-    assert [series.label for series in picture.panels[0].series] == [SLL]
 
 
 def test_cells_count_the_past_only_for_those_who_learn_it():
@@ -113,36 +104,12 @@ def made(method: str, n_past: int, cpu: float) -> Figure2Record:
     return Figure2Record("delicious", method, n_past, 0, 100, 12_920, 500, "{}", 2 * cpu, cpu, 0.0)
 
 
-def test_sentence_table_and_picture_come_from_the_records():
-    records = [made(SLL, 100, 0.2), made(SLL, 200, 0.25), made("LEML", 200, 5.0), made(BR, 200, 0.05)]
-    found = page(records)
-    assert "100 new labels take SLL 0.25 s of CPU after 200 past labels (0.2 s after 100)" in found.sentence
-    assert "BR ridge 0.2, LEML 20.0" in found.sentence
-    assert "0.25 (0.5)" in found.body
-    (picture,) = pictures(records)
-    assert picture.log_y
-    assert {series.label: series.y for series in picture.panels[0].series}[SLL] == (0.2, 0.25)
-
-
-def test_runs_and_their_spread_are_told_on_the_page_and_in_the_picture():
-    one = [made(SLL, 100, 0.2), made(BR, 100, 0.1)]
-    assert "12,920 rows, 500 features, 1 run, no spread." in page(one).body
-    assert "(1 run, no spread)" in page(one).sentence
-    assert pictures(one)[0].spread == "none, a point is 1 run"
-    more = [*one, replace(made(SLL, 100, 0.3), seed=1)]
-    assert "500 features, 1 to 2 runs, the longest 1.5 times the least at the median, 1.5 at most." in page(more).body
-    assert pictures(more)[0].spread == "not drawn, a point is the least of its runs"
-
-
-def test_methods_that_were_not_timed_are_named_with_what_is_known_of_the_reason(monkeypatch):
-    monkeypatch.setattr(figure2_words, "installed", lambda names: [name for name in names if name != "omikuji"])
-    large = [replace(made(SLL, 100, 0.2), n_rows=2_000_000)]
-    (said,) = (line for line in page(large).body.splitlines() if line.startswith("Not timed here"))
-    groups = {reason: names for names, reason in re.findall(r"([^;:()]+) \(([^)]+)\)", said)}
-    assert "river" in groups["not named by --methods"]
-    assert "SLL paper" in groups["too large by the rule of the page"]
-    assert "omikuji" in groups["not installed"]
-    assert "SLL paper" in pictures(large)[0].reading
-    small = page([made(SLL, 100, 0.2)]).body
-    assert "BR logistic, BR squared hinge" in small
-    assert "(not named by --methods, or too large by the rule of the page)" in small
+def test_times_are_the_least_of_runs_on_the_same_features():
+    pytest.importorskip("pandas")
+    old = replace(made(SLL, 100, 9.0), n_features=1000)
+    runs = [made(SLL, 100, 0.2), replace(made(SLL, 100, 0.3), seed=1), made("LEML", 100, 5.0), made(BR, 100, 0.05)]
+    found = Results(figure2.EXPERIMENT, [old, *runs])
+    (ours, _, leml) = found.sections("times")["delicious"]
+    assert (ours["100 past"], leml["times SLL at 100"]) == ("0.2 (0.4)", "25.0")
+    assert found.sections("ratios")[""][0]["LEML / SLL"] == "25.0"
+    assert found.sections("shapes")[""][0]["longest run by the least, median"] == "1.5 (at most 1.5)"

@@ -15,10 +15,11 @@ import toy_experiment
 from processes import PATIENCE, started, wait_for
 from streamlabel.errors import ConflictError, DataError, StreamlabelError
 from streamlabel.experiments import workers
-from streamlabel.experiments.experiment import Page, Setting
+from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.provenance import read_origin
-from streamlabel.experiments.records import RecordFile, timeless
-from streamlabel.experiments.runner import planned, record_file, run_experiment, write_results, writing
+from streamlabel.experiments.record_file import RecordFile, timeless
+from streamlabel.experiments.report import QUICK, write_results
+from streamlabel.experiments.runner import planned, record_file, run_experiment, writing
 from toy_experiment import CHOOSING, TOY, ChoosingRecord, ToyRecord
 
 WHOLE = [("a", seed, step) for seed in range(4) for step in range(3)]
@@ -165,6 +166,7 @@ def test_an_interrupt_keeps_what_is_finished_leaves_no_worker_and_resumes(tmp_pa
     resumed, straight = run(out, steps=40), run(tmp_path / "straight", steps=40)
     assert path.read_bytes().startswith(before)
     assert without_times(resumed) == without_times(straight)
+    pytest.importorskip("pandas")
     first, second = (write_results(TOY, file, file.path.parent, "x") for file in (resumed, straight))
     assert first.text == second.text
     assert first.data == second.data
@@ -205,8 +207,9 @@ def _is_alive(group: int) -> bool:
 
 def test_results_are_page_data_pictures_and_where_they_come_from(whole, tmp_path):
     pytest.importorskip("matplotlib")
+    pytest.importorskip("pandas")
     outcome = write_results(TOY, whole, tmp_path, "streamlabel reproduce toy")
-    assert outcome.no_pictures == ""
+    assert outcome.missing == ""
     assert {path.name for path in outcome.files} == {
         "toy.md", "toy.json", "toy.run.json", "toy-values.png", "toy-values.svg",
     }  # fmt: skip
@@ -221,17 +224,13 @@ def test_results_are_page_data_pictures_and_where_they_come_from(whole, tmp_path
     assert {"streamlabel", "python", "numpy", "scipy", "scikit-learn"} <= set(run["versions"])
 
 
-@pytest.mark.parametrize("own", ["", "A quick form (--quick: nothing was chosen), whose figures decide nothing. "])
-def test_a_page_of_quick_runs_says_so_once(whole, tmp_path, own):
-    toy = replace(TOY, page=lambda records: Page(f"{own}There are some.", "", {}))
-    said = own or "A quick form (--quick: a small grid), whose figures decide nothing. "
-    for folder, command, beginning in [("a", "toy --quick", said), ("b", "toy", own)]:
+def test_a_page_of_quick_runs_says_so(whole, tmp_path):
+    pytest.importorskip("pandas")
+    for folder, command, quick in [("a", "toy --quick", True), ("b", "toy", False)]:
         (tmp_path / folder).mkdir()
-        outcome = write_results(toy, whole, tmp_path / folder, command)
-        assert outcome.data["sentence"] == f"{beginning}There are some."
-        assert outcome.text.split("\n\n")[1] == f"{beginning}There are some."
-    full_too = write_results(toy, record_file(TOY, whole.path.parent), tmp_path / "b", "toy --quick")
-    assert full_too.data["sentence"] == f"{own}There are some."  # those records are not of the quick command
+        assert (QUICK in write_results(TOY, whole, tmp_path / folder, command).text) == quick
+    again = write_results(TOY, record_file(TOY, whole.path.parent), tmp_path / "b", "toy --quick")
+    assert QUICK not in again.text  # those records are not of the quick command
 
 
 def test_a_command_is_kept_with_its_first_record_and_one_that_wrote_none_is_not(tmp_path):
@@ -258,10 +257,21 @@ def test_a_command_is_kept_with_its_first_record_and_one_that_wrote_none_is_not(
 
 
 def test_without_matplotlib_the_tables_are_written_and_one_note_says_how_to_get_it(whole, tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     outcome = write_results(TOY, whole, tmp_path, "x")
-    assert outcome.no_pictures == (
-        "no pictures: drawing pictures needs the package matplotlib: pip install 'streamlabel[plot]'"
+    assert outcome.missing == (
+        "no pictures: drawing pictures needs the package matplotlib: pip install 'streamlabel[experiments]'"
     )
     assert {path.name for path in tmp_path.iterdir()} == {"toy.md", "toy.json", "toy.run.json"}
     assert "![" not in outcome.text
+
+
+def test_without_pandas_the_records_are_there_and_one_note_says_how_to_get_the_page(whole, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    outcome = write_results(TOY, whole, tmp_path, "x")
+    assert outcome.missing == (
+        "no page: the page of an experiment needs the package pandas: pip install 'streamlabel[experiments]'"
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"toy.run.json"}
+    assert (outcome.text, outcome.data) == ("", {"experiment": "toy", "n_records": 12})

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from streamlabel.experiments import source_commit
-from streamlabel.experiments.source_commit import commit_of
+from streamlabel.experiments import provenance
+from streamlabel.experiments.provenance import commit_of
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -84,7 +84,7 @@ def test_a_git_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(source_commit, "_MOST_SECONDS", 0.1)
+    monkeypatch.setattr(provenance, "_MOST_SECONDS", 0.1)
     began = time.monotonic()
     assert commit_of(package) == ""
     assert time.monotonic() - began < 30.0

@@ -12,16 +12,16 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import label_ranking_loss, roc_auc_score
 
 from planted_set import planted_sets
+from streamlabel import StreamingLabelClassifier
 from streamlabel.data.streams import random_stream
 from streamlabel.errors import DataError
 from streamlabel.experiments import table2
-from streamlabel.experiments.experiment import Setting
+from streamlabel.experiments.experiment import Key, Setting
 from streamlabel.experiments.methods import BR, METHODS, PEERS, SLL
-from streamlabel.experiments.records import Key, timeless
-from streamlabel.experiments.runner import planned, record_file, run_experiment, write_results
-from streamlabel.experiments.table2 import Table2Record, batches_of
-from streamlabel.experiments.table2_gains import compare, pictures
-from streamlabel.experiments.table2_page import EXPERIMENT, page
+from streamlabel.experiments.record_file import timeless
+from streamlabel.experiments.report import Results, write_results
+from streamlabel.experiments.runner import planned, record_file, run_experiment
+from streamlabel.experiments.table2 import EXPERIMENT, Table2Record, batches_of
 from streamlabel.experiments.tuning import as_text, narrowed
 
 TRAIN, TEST = planted_sets(n_empty=2)
@@ -142,98 +142,6 @@ def test_a_run_that_goes_on_takes_the_hyper_parameters_of_its_finished_records(m
     assert chosen == [BR]
 
 
-def test_the_page_has_means_the_paper_and_differences(records):
-    renamed = [replace(r, dataset="bibtex", batch=15 if r.batch == 3 else 75) for r in records]
-    found = page(renamed)
-    mine = [r.p1 for r in renamed if (r.method, r.batch) == (SLL, 75)]
-    assert f"{np.mean(mine):.1f} ± {np.std(mine, ddof=1):.1f} (41.45)" in found.body
-    assert "(10.89)" not in found.body  # SLEEC was not run
-    assert "label orders are not published" in found.body
-    (row,) = (row for row in found.data["rows"] if (row["method"], row["batch"]) == ("LEML", 15))
-    assert row["paper"] == {"p1": 10.56, "p3": 4.12, "p5": 2.66}
-    json.dumps(found.data, allow_nan=False)
-
-
-def test_delicious_stands_beside_its_deep_successor(records):
-    renamed = [replace(r, dataset="delicious", batch=100 if r.batch == 3 else 500) for r in records]
-    lines = [line for line in page(renamed).body.splitlines() if "as published" in line]
-    assert [[float(cell) for cell in line.split("|")[2:4]] for line in lines] == [[0.882, 0.901], [0.083, 0.107]]
-
-
-def test_a_gain_is_the_mean_difference_on_the_same_labels(records):
-    (found,) = (c for c in compare(records) if (c.competitor, c.measure, c.where) == ("LEML", "P@3", "18 new labels"))
-    by_key = {(r.method, r.seed): r for r in records if r.batch == 18}
-    gains = [by_key[SLL, seed].p3 - by_key["LEML", seed].p3 for seed in range(2)]
-    assert found.gain == pytest.approx(np.mean(gains))
-    assert found.error == pytest.approx(np.std(gains, ddof=1) / np.sqrt(2))
-    worse = [replace(r, ranking_loss=r.ranking_loss + 0.01) if r.method == "LEML" else r for r in records]
-    changed = {(c.competitor, c.where, c.measure): c.gain for c in compare(worse)}
-    before = {(c.competitor, c.where, c.measure): c.gain for c in compare(records)}
-    place = ("LEML", "18 new labels", "ranking loss")
-    assert changed[place] == pytest.approx(before[place] + 1.0)
-
-
-PRECISIONS = {SLL: 60.0, BR: 55.0, "LEML": 62.0, "scikit-learn logistic": 60.08}
-
-
-def decided(records: Iterable[Table2Record], **changes: object) -> list[Table2Record]:
-    """Four orders of two batches (a peer meets one), of known precisions; the other measures are equal."""
-    found = []
-    for r in records:
-        precision = PRECISIONS[r.method]
-        same = replace(r, p1=precision, p3=precision, p5=precision, micro_auc=0.9, ranking_loss=0.1, tuned=True)
-        found += [replace(same, seed=r.seed + more, **changes) for more in (0, 2)]
-    return found
-
-
-COUNTS = (
-    "With all rows annotated, SLL against BR ridge: 6 wins, 4 ties, 0 losses; against LEML: 0 wins, 4 ties, 6 losses; "
-    "against other loss functions and libraries: 0 wins, 5 ties, 0 losses, the lowest difference -0.1 points of P@1 "
-    "against scikit-learn logistic (planted, 18 new labels)."
-)
-
-
-def test_the_sentence_counts_what_was_measured(records):
-    found = decided(records)
-    assert page(found).sentence == COUNTS
-    assert page([r for r in found if r.method == BR]).sentence.startswith("Nothing to compare yet")
-
-
-@pytest.mark.parametrize("name", ["wiki10-31k (stand-in twin)", "news corpus"])
-def test_the_sentence_does_not_count_what_was_made_up(records, name):
-    made_up = [replace(r, p1=99.0) if r.method == SLL else r for r in decided(records, dataset=name)]
-    note = f" Not counted, because rows and labels were made up: {name}."
-    assert page([*decided(records), *made_up]).sentence == COUNTS + note
-    assert page(made_up).sentence == "Nothing is counted here." + note
-    assert len(page(made_up).comparisons) == 25  # they are shown
-
-
-def test_the_sentence_does_not_count_quick_runs(records):
-    quick = decided(records, tuned=False)
-    assert page(quick).sentence.endswith("whose figures decide nothing. Nothing is counted here.")
-    assert page([*quick, *decided(records)]).sentence == COUNTS
-
-
-def test_quick_records_do_not_mix_with_chosen_ones(records):
-    chosen = [replace(r, tuned=True, p1=50.0) for r in records if r.method in (SLL, BR)]
-    assert page([*records, *chosen]).data == page(chosen).data
-
-
-def test_pictures_show_differences_to_sll(records):
-    (picture,) = pictures(records)
-    assert [panel.title.partition(" (")[0] for panel in picture.panels] == [
-        "P@1", "P@3", "P@5", "micro AUC", "ranking loss",
-    ]  # fmt: skip
-    labels = {series.label for panel in picture.panels for series in panel.series}
-    assert labels == {BR, "LEML"}
-
-
-def test_pictures_of_a_set_and_of_its_stand_in_do_not_overwrite_each_other(records):
-    stand_in = [replace(r, dataset="mediamill (stand-in mediamill_reduced)") for r in records]
-    names = [picture.name for picture in pictures([*stand_in, *(replace(r, dataset="mediamill") for r in records)])]
-    assert names == ["mediamill-stand-in-mediamill_reduced", "mediamill"]
-
-
 def test_a_set_that_cannot_be_judged_is_refused(monkeypatch):
     empty = replace(TEST, Y=TEST.Y * 0)
     empty.Y.eliminate_zeros()
@@ -242,16 +150,74 @@ def test_a_set_that_cannot_be_judged_is_refused(monkeypatch):
         records_of(setting(methods=(BR,)))
 
 
-def test_everything_is_written(tmp_path, records):
-    file = record_file(EXPERIMENT, tmp_path)
-    run_experiment(EXPERIMENT, planned(EXPERIMENT, setting(methods=(SLL, BR))), file)
-    outcome = write_results(EXPERIMENT, file, tmp_path, "streamlabel reproduce table2")
-    assert (tmp_path / "table2.md").read_text().startswith("# New labels in batches")
-    assert "Not run here" in outcome.text
-
-
 def test_the_parts_of_a_task_have_its_records():
     task = table2.Table2Task("bibtex", "SLEEC", (0, 1, 2), 79, (15, 30), 30, True)
     parts = table2.parts(task)
     assert [part.seeds for part in parts] == [(0,), (1,), (2,)]
     assert [key for part in parts for key in table2.keys(part)] == table2.keys(task)
+
+
+def test_everything_is_written(tmp_path):
+    pytest.importorskip("pandas")
+    file = record_file(EXPERIMENT, tmp_path)
+    run_experiment(EXPERIMENT, planned(EXPERIMENT, setting(methods=(SLL, BR))), file)
+    outcome = write_results(EXPERIMENT, file, tmp_path, "streamlabel reproduce table2")
+    assert (tmp_path / "table2.md").read_text().startswith("# New labels in batches")
+    assert outcome.data["tables"]["absent"][""][-1]["why"].startswith("not asked for")
+
+
+def test_quick_records_do_not_mix_with_chosen_ones(records):
+    pytest.importorskip("pandas")
+    chosen = [replace(r, tuned=True, p1=50.0) for r in records if r.method in (SLL, BR)]
+    both, alone = (Results(EXPERIMENT, found).data["tables"] for found in ([*records, *chosen], chosen))
+    assert both == alone
+
+
+def test_the_papers_figures_stand_beside_ours(records):
+    pytest.importorskip("pandas")
+    renamed = [replace(r, dataset="bibtex", batch=15 if r.batch == 3 else 75) for r in records]
+    found = Results(EXPERIMENT, renamed)
+    assert [line["in the paper"] for line in found.sections("claim")[""]] == ["+0.66", "+0.54"]
+    assert found.sections("printed")["bibtex"][3]["15 labels"] == "10.89"
+    stand_in = [replace(r, dataset="mediamill (stand-in mediamill_reduced)") for r in records]
+    assert list(Results(EXPERIMENT, stand_in).sections("printed")) == [
+        "mediamill (not the rows and labels of mediamill_reduced)"
+    ]
+    assert Results(EXPERIMENT, stand_in).sections("claim") == {}
+    delicious = [replace(r, dataset="delicious", batch=100 if r.batch == 3 else 500) for r in records]
+    assert Results(EXPERIMENT, delicious).sections("printed")["delicious"][-1]["500 labels"] == "0.107"
+
+
+def test_hamming_loss_is_the_share_of_wrong_cells_at_the_methods_own_decisions(records):
+    """Against predictions of the models themselves, for a streaming learner, a peer and a part of a batch."""
+    found = {(r.method, r.seed, r.batch): r.hamming for r in records}
+    X, X_test = narrowed(TRAIN, TEST)
+    n_past, largest = records[0].n_past, max(r.batch for r in records)
+    order = random_stream(TRAIN.n_labels, n_past, random_state=0)
+    past, new = order.past, order.arriving[:largest]
+    able = [j for j in new if 0 < TRAIN.Y[:, [j]].sum() < TRAIN.n_rows]
+    model = StreamingLabelClassifier(random_state=0, **METHODS[SLL].grid[0]).fit(X, TRAIN.Y[:, past])
+    decided = np.zeros((TEST.n_rows, TRAIN.n_labels), dtype=int)
+    decided[:, able] = model.add_labels(X, TRAIN.Y[:, able]).predict(X_test)[:, len(past) :]
+    truth = TEST.Y.toarray()
+    for batch in sorted({r.batch for r in records}):
+        labels = new[:batch]
+        assert found[SLL, 0, batch] == pytest.approx(np.mean(decided[:, labels] != truth[:, labels]))
+    assert all(0.0 < value < 1.0 for value in found.values())
+
+
+def test_records_without_hamming_loss_still_open_and_it_is_not_counted(tmp_path, records):
+    file = record_file(EXPERIMENT, tmp_path)
+    for record in records:
+        file.append(record)
+    lines = [json.loads(line) for line in file.path.read_text().splitlines()]
+    assert all("hamming" in line for line in lines)
+    old = [{name: value for name, value in line.items() if name != "hamming"} for line in lines]
+    file.path.write_text("".join(json.dumps(line) + "\n" for line in old))
+    found = record_file(EXPERIMENT, tmp_path).sorted_records
+    assert {record.hamming for record in found} == {None}
+    pytest.importorskip("pandas")
+    without, with_it = Results(EXPERIMENT, found), Results(EXPERIMENT, file.sorted_records)
+    assert without.data["comparisons"] == with_it.data["comparisons"]
+    assert not any("Hamming" in heading for heading in without.sections("shares"))
+    assert any("Hamming" in heading for heading in with_it.sections("shares"))

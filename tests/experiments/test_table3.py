@@ -12,17 +12,25 @@ from scipy import sparse
 from streamlabel import StreamingLabelClassifier
 from streamlabel.cli import main
 from streamlabel.errors import NotFoundError
-from streamlabel.experiments.runner import record_file, write_results
+from streamlabel.experiments.paper import NEIGHBOURS
+from streamlabel.experiments.report import Results, write_results
+from streamlabel.experiments.runner import record_file
 from streamlabel.experiments.table3 import (
+    ALL,
+    CENTRED,
     EXPERIMENT,
+    HALF_LABELS,
+    HALF_ROWS,
+    KEY,
     LAMS,
+    OF_PAPER,
+    SIGNED,
     NeighbourTask,
     find_label,
     keys,
     run_on,
     shown_names,
 )
-from streamlabel.experiments.table3_records import ALL, CENTRED, HALF_LABELS, HALF_ROWS, KEY, OF_PAPER, PAPER, SIGNED
 from streamlabel.streaming.trials import LAM
 from streamlabel.types import Dataset
 
@@ -92,30 +100,30 @@ def test_the_papers_neighbours_are_shown_whatever_their_weight(data):
     task = NeighbourTask("bibtex", ("concept",), (0,))
     found = [r for r in run_on(task, other) if r.view == OF_PAPER and r.lam == LAM]
     code = {r.neighbour: r.weight for r in run_on(task, other) if (r.view, r.coding, r.lam) == (ALL, CENTRED, LAM)}
-    assert [r.neighbour for r in found] == list(PAPER["bibtex"]["concept"])
+    assert [r.neighbour for r in found] == list(NEIGHBOURS["bibtex"]["concept"])
     assert [r.weight for r in found] == [code.get(r.neighbour, 0.0) for r in found]
     assert found[0].weight > 0.0 > found[2].weight
 
 
-def test_the_sentence_counts_the_papers_neighbours_in_short_codes_and_in_long_ones(data):
+def test_the_papers_neighbours_are_counted(data):
+    pytest.importorskip("pandas")
     names = ("formal", "requirements", "empirical", "data", "objectoriented", "a", "b", "c", "concept", "d")
     task = NeighbourTask("bibtex", ("concept",), (0,))
-    shared = {(CENTRED, LAM): 1, (CENTRED, LAMS[1]): 3, (CENTRED, LAMS[0]): 4, (SIGNED, LAM): 2}
-    sizes = {(CENTRED, LAM): 2, (CENTRED, LAMS[2]): 4}
+    shared = {(CENTRED, LAM): 1, (CENTRED, LAMS[1]): 3, (SIGNED, LAM): 2}
     records = []
     for record in run_on(task, Dataset(data.X, data.Y, names)):
-        way, rank = (record.coding, record.lam), record.rank
         if record.view == ALL:
-            of_paper = PAPER["bibtex"]["concept"][rank - 1] if rank <= shared.get(way, 0) else f"other{rank}"
-            size = sizes.get(way, 9)
-            records.append(replace(record, neighbour=of_paper if rank <= size else "", code_size=size))
-    said = EXPERIMENT.page(records).sentence
-    assert said == (
-        "1 of the paper's 5 neighbours are in our codes of 2 labels; among the first five are 3 where the penalty is "
-        "low enough (0.0003) for codes of five or more, 2 with the paper's coding."
-    )
-    usual = [r for r in records if (r.coding, r.lam) in {(CENTRED, LAM), (SIGNED, LAM)}]
-    assert EXPERIMENT.page(usual).sentence.endswith("; among the first five are 2 with the paper's coding.")
+            n_shared = shared.get((record.coding, record.lam), 0)
+            name = NEIGHBOURS["bibtex"]["concept"][record.rank - 1] if record.rank <= n_shared else f"x{record.rank}"
+            records.append(replace(record, neighbour=name, code_size=9))
+    found = Results(EXPERIMENT, records)
+    assert found.value("shared") == "1 of 5"
+    lines = {
+        (line["coding"], line["penalty"]): line["shared with the paper"] for line in found.sections("codes")["bibtex"]
+    }
+    assert lines[CENTRED, f"{LAM:.3g} (usual)"] == "1 of 5"
+    assert lines[CENTRED, f"{LAMS[1]:.3g}"] == "3 of 5"
+    assert lines[SIGNED, f"{LAM:.3g} (usual)"] == "2 of 5"
 
 
 def test_with_half_of_the_labels_a_neighbour_can_only_be_kept_where_it_is_past(records):
@@ -135,12 +143,12 @@ def test_the_page_counts_draws(data, records, tmp_path):
     file = record_file(EXPERIMENT, tmp_path)
     for record in records:
         file.append(record)
+    pytest.importorskip("pandas")
     outcome = write_results(EXPERIMENT, file, tmp_path, "test")
-    made = next(label for label in outcome.data["labels"] if label["label"] == "made")
-    assert [n["name"] for n in made["neighbours"]][:3] == [r.neighbour for r in file.sorted_records if _top(r)][:3]
-    assert made["neighbours"][0][HALF_ROWS] == [4, 4]
+    made = [line for line in outcome.data["tables"]["firm"]["toy"] if line["label"] == "made"]
+    assert [line["neighbour"] for line in made][:3] == [r.neighbour for r in file.sorted_records if _top(r)][:3]
+    assert made[0]["kept with half of the rows"] == "4 of 4"
     assert "4 of 4" in outcome.text
-    assert EXPERIMENT.page([]).sentence == "Nothing was run."
 
 
 def _top(record) -> bool:
@@ -175,6 +183,8 @@ def no_data(monkeypatch, tmp_path):
     [("telemedicin", 3, "did you mean telemedicine"), ("a;;b", 2, "empty name"), ("health", 0, "health")],
 )
 def test_the_command_without_data(no_data, tmp_path, label, code, says):
+    if code == 0:
+        pytest.importorskip("pandas")  # for the page
     arguments = [
         "reproduce",
         "table3",
@@ -198,7 +208,7 @@ def test_the_three_labels_of_the_paper(data_root, monkeypatch, tmp_path):
     arguments = ["reproduce", "table3", "--dataset", "bibtex", "--seeds", "2", "--jobs", "1", "--out", str(tmp_path)]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
-    for label, neighbours in PAPER["bibtex"].items():
+    for label, neighbours in NEIGHBOURS["bibtex"].items():
         assert label in result.output
-        assert ", ".join(neighbours) in result.output
+        assert all(name in result.output for name in neighbours)
     assert "nepomuk" in result.output

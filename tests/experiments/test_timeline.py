@@ -15,13 +15,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from streamlabel import StreamingLabelClassifier
 from streamlabel.cli import main
 from streamlabel.errors import DataError
-from streamlabel.experiments import timeline, timeline_births
-from streamlabel.experiments.arrivals import corpus_sets
-from streamlabel.experiments.runner import record_file, write_results
-from streamlabel.experiments.timeline import EXPERIMENT, TimelineTask, keys, run_on
-from streamlabel.experiments.timeline_births import births, by_date
-from streamlabel.experiments.timeline_logistic import LogisticAlone
-from streamlabel.experiments.timeline_records import (
+from streamlabel.experiments import births as births_module
+from streamlabel.experiments import timeline
+from streamlabel.experiments.births import (
     ALWAYS_USED,
     COMPARED,
     EVER,
@@ -30,8 +26,15 @@ from streamlabel.experiments.timeline_records import (
     METHODS,
     OWN_RIDGE,
     WITH_PAST,
+    LogisticAlone,
     age_edges,
+    births,
+    by_date,
 )
+from streamlabel.experiments.report import Results, write_results
+from streamlabel.experiments.runner import record_file
+from streamlabel.experiments.sets import corpus_sets
+from streamlabel.experiments.timeline import EXPERIMENT, TimelineTask, keys, run_on
 
 YEAR = np.timedelta64(365, "D")
 TASK = TimelineTask("news corpus", 2020, 1, 0)
@@ -199,131 +202,14 @@ def test_a_stand_in_is_read_under_the_name_of_the_set_that_was_asked_for(monkeyp
         read.append((name, split))
         return corpus_sets(0, n_texts=100)[0]
 
-    monkeypatch.setattr(timeline_births, "load_catalogue_set", load)
-    timeline_births.load_by_date.cache_clear()
-    found = timeline_births.load_by_date("eurlex-4k (stand-in eurlex57k)")
-    timeline_births.load_by_date.cache_clear()
+    monkeypatch.setattr(births_module, "load_catalogue_set", load)
+    births_module.load_by_date.cache_clear()
+    found = births_module.load_by_date("eurlex-4k (stand-in eurlex57k)")
+    births_module.load_by_date.cache_clear()
     assert read == [("eurlex57k", split) for split in ("train", "dev", "test")]
     assert len(found.dates) == 3 * len(corpus_sets(0, n_texts=100)[0].row_dates)
     with pytest.raises(DataError, match=r"wiki10-31k .*: the rows of a set that was made up have no dates"):
-        timeline_births.load_by_date("wiki10-31k (stand-in twin)")
-
-
-def test_the_page(records, tmp_path):
-    file = record_file(EXPERIMENT, tmp_path)
-    for record in records:
-        file.append(record)
-    outcome = write_results(EXPERIMENT, file, tmp_path, "test")
-    (found,) = outcome.data["runs"]
-    ever = [r for r in records if r.age == EVER]
-    n_labels = len(ever) // len(METHODS)
-    assert found["n_arrivals"] == found["n_unchanged"] == n_labels
-    for method in COMPARED:
-        expected = np.mean([r.auc for r in ever if r.method == method])
-        assert found["ages"][0]["auc"][method] == pytest.approx(expected)
-    assert records[0].old_scores in outcome.text
-    assert f"{n_labels} of {n_labels} arrivals" in outcome.text
-    assert EXPERIMENT.page([]).sentence == "Nothing was run."
-    assert len(EXPERIMENT.page(records).comparisons) == 4
-    json.dumps(outcome.data, allow_nan=False)
-
-
-def test_seeds_are_averaged_label_by_label_before_anything_is_judged(records):
-    """Ten equal seeds say no more than one; and a label's value is the mean over its seeds."""
-    once = EXPERIMENT.page(records)
-    tenfold = EXPERIMENT.page([replace(record, seed=seed) for record in records for seed in range(10)])
-    for one, ten in zip(once.comparisons, tenfold.comparisons, strict=True):
-        assert (ten.gain, ten.error, ten.freedom) == pytest.approx((one.gain, one.error, one.freedom))
-    n_labels = [[age["n_labels"] for age in found.data["runs"][0]["ages"]] for found in (once, tenfold)]
-    assert n_labels[0] == n_labels[1]
-    apart = [replace(r, seed=1, auc=r.auc - 4.0 * (r.method == WITH_PAST)) for r in records]
-    ever = [r for r in records if r.age == EVER]
-    gains = np.subtract(*([r.auc for r in ever if r.method == method] for method in (WITH_PAST, OWN_RIDGE))) - 2.0
-    found = EXPERIMENT.page([*records, *apart]).comparisons[0]
-    assert (found.measure, found.competitor) == ("AUC", OWN_RIDGE)
-    assert found.gain == pytest.approx(gains.mean())
-    assert found.error == pytest.approx(gains.std(ddof=1) / np.sqrt(len(gains)))
-
-
-def test_the_sentence_says_for_how_many_labels_the_past_was_used(records):
-    labels = sorted({record.label for record in records})
-    some = [replace(r, past_used=r.method == WITH_PAST and r.label in labels[:2]) for r in records]
-    assert f"annotated for 1 year, the past used for 2 of {len(labels)} labels: AUC" in EXPERIMENT.page(some).sentence
-    other = [replace(r, seed=1, past_used=r.method == WITH_PAST and r.label == labels[2]) for r in records]
-    said = f"used for 3 of {len(labels)} labels (with any seed)"
-    assert said in EXPERIMENT.page([*some, *other]).sentence
-    assert said in EXPERIMENT.page([*some, *other]).body
-
-
-def without_past(records):
-    """As if the trials had chosen not to use it: the learner has the figures of own ridge."""
-    alone = {(r.label, r.age): r for r in records if r.method == OWN_RIDGE}
-    compared = [r for r in records if r.method in COMPARED]
-    return [replace(alone[r.label, r.age], method=WITH_PAST) if r.method == WITH_PAST else r for r in compared]
-
-
-def test_a_learner_that_left_the_past_alone_is_said_to_be_ridge(records):
-    ridge = [replace(r, auc=50.0 if r.method == LOGISTIC else r.auc) for r in without_past(records)]
-    n_labels = len({r.label for r in records})
-    page = EXPERIMENT.page(ridge)
-    said = f"The past was used for 0 of {n_labels} arrivals: the learner's trials on known labels chose not to use it"
-    assert page.sentence.startswith(said)
-    assert "against own ridge" not in page.sentence
-    assert "Why the past was not used: the learner uses it only where" in page.body
-    assert "lie on each other: the learner chose" in EXPERIMENT.pictures(ridge)[0].reading
-    assert "Logistic regression is worse at 1 of 1 starts in AUC," in page.sentence
-    assert "use it instead" not in page.sentence
-    better = [replace(r, auc=100.0 if r.method == LOGISTIC else r.auc) for r in ridge]
-    assert "better at 1 of 1 starts in AUC" in EXPERIMENT.page(better).sentence
-    assert "use it instead where AUC is what you need." in EXPERIMENT.page(better).sentence
-
-
-def test_one_label_that_used_the_past_or_another_figure_is_not_ridge(records):
-    ridge = without_past(records)
-    first = next(i for i, r in enumerate(ridge) if r.method == WITH_PAST and r.age == EVER)
-    for other in (replace(ridge[first], past_used=True), replace(ridge[first], auc=ridge[first].auc - 1e-9)):
-        page = EXPERIMENT.page([*ridge[:first], other, *ridge[first + 1 :]])
-        assert "chose not to" not in page.sentence
-        assert "against own ridge" in page.sentence
-        assert "Why the past" not in page.body
-
-
-def test_only_the_starts_without_the_past_are_called_ridge(records):
-    used = [replace(r, start=2021, past_used=r.method == WITH_PAST) for r in records]
-    sentence = EXPERIMENT.page([*without_past(records), *used]).sentence
-    n_labels = len({r.label for r in records})
-    assert sentence.startswith(f"The past was used for 0 of {n_labels} arrivals where labels are born from 2020 on: ")
-
-
-def test_points_of_few_labels_are_in_the_tables_and_not_in_the_pictures(records):
-    picture = EXPERIMENT.pictures(records)[0]
-    counts = {age: len({r.label for r in records if r.age == age}) for age in {r.age for r in records} - {EVER}}
-    assert picture.panels[0].series[0].x == tuple(sorted(age for age, n in counts.items() if n >= 5))
-    assert ("Points of fewer than 5 labels are left out." in picture.reading) == (min(counts.values()) < 5)
-    labels = sorted({r.label for r in records if r.age == 1})
-    for n_labels, shown in ((4, False), (5, True)):
-        few = [r for r in records if r.age != 1 or r.label in labels[:n_labels]]
-        picture = EXPERIMENT.pictures(few)[0]
-        assert (1.0 in picture.panels[0].series[0].x) == shown
-        assert "| 1 to 2 |" in " ".join(EXPERIMENT.page(few).body.split())
-    assert "left out" in EXPERIMENT.pictures([r for r in records if r.age != 1 or r.label in labels[:4]])[0].reading
-
-
-@pytest.mark.parametrize("n_records", [1, 4, 7])
-def test_a_label_without_all_methods_is_not_judged(records, n_records, tmp_path):
-    label = [record for record in records if record.label == records[0].label]
-    few = [*label[:n_records], replace(records[-1], start=2021)]
-    assert {record.method for record in few if record.start == 2020} < set(METHODS)
-    page = EXPERIMENT.page(few)
-    assert "nan" not in page.sentence + page.body
-    assert page.body.count("Nothing to judge yet: no label has records of all 3 methods.") == 2
-    assert "nothing to judge yet" in page.sentence
-    assert page.comparisons == ()
-    assert EXPERIMENT.pictures(few) == []
-    json.dumps(page.data, allow_nan=False)
-    both = EXPERIMENT.page([*records, few[-1]])
-    assert both.comparisons == EXPERIMENT.page(records).comparisons
-    assert [len(picture.panels) for picture in EXPERIMENT.pictures([*records, few[-1]])] == [1, 1]
+        births_module.load_by_date("wiki10-31k (stand-in twin)")
 
 
 @pytest.mark.parametrize(
@@ -341,3 +227,80 @@ def test_mistakes_are_one_message(monkeypatch, tmp_path, arguments, code, says):
     result = CliRunner().invoke(main, ["reproduce", "timeline", "--out", str(tmp_path / "out"), *arguments])
     assert result.exit_code == code
     assert says in result.output
+
+
+def results(records) -> Results:
+    pytest.importorskip("pandas")
+    return Results(EXPERIMENT, sorted(records, key=lambda r: tuple(getattr(r, name) for name in KEY)))
+
+
+def test_the_page(records, tmp_path):
+    pytest.importorskip("pandas")
+    file = record_file(EXPERIMENT, tmp_path)
+    for record in records:
+        file.append(record)
+    outcome = write_results(EXPERIMENT, file, tmp_path, "test")
+    (facts,) = outcome.data["tables"]["facts"][""]
+    ever = [r for r in records if r.age == EVER]
+    n_labels = len(ever) // len(METHODS)
+    assert (facts["arrived"], facts["arrivals that left all old scores the same bits"]) == (
+        str(n_labels),
+        f"{n_labels} of {n_labels}",
+    )
+    (lines,) = outcome.data["tables"]["ages"].values()
+    assert lines[0]["labels"] == str(n_labels)
+    for stored, shown in timeline.NAMES.items():
+        if stored in COMPARED:
+            assert lines[0][f"AUC, {shown}"] == f"{np.mean([r.auc for r in ever if r.method == stored]):.1f}"
+    assert len(outcome.data["comparisons"]) == 4
+    json.dumps(outcome.data, allow_nan=False)
+
+
+def test_seeds_are_averaged_label_by_label_before_anything_is_judged(records):
+    """Ten equal seeds say no more than one; and a label's value is the mean over its seeds."""
+    once, ten = results(records), results([replace(record, seed=seed) for record in records for seed in range(10)])
+    for name in ("gain", "error", "freedom"):
+        np.testing.assert_allclose(ten.compared[name], once.compared[name], atol=1e-12)
+    apart = [replace(r, seed=1, auc=r.auc - 4.0 * (r.method == WITH_PAST)) for r in records]
+    ever = [r for r in records if r.age == EVER]
+    gains = np.subtract(*([r.auc for r in ever if r.method == method] for method in (WITH_PAST, OWN_RIDGE))) - 2.0
+    found = results([*records, *apart]).compared
+    one = found[(found["measure"] == "AUC") & (found["competitor"] == "BR ridge")].iloc[0]
+    assert one["gain"] == pytest.approx(gains.mean())
+    assert one["error"] == pytest.approx(gains.std(ddof=1) / np.sqrt(len(gains)))
+
+
+def test_the_variant_is_no_competitor_and_changes_nothing_of_the_others(records):
+    without = [r for r in records if r.method != ALWAYS_USED]
+    assert results(records).data["comparisons"] == results(without).data["comparisons"]
+    assert results(without).sections("always") == {}
+    assert results(records).sections("always")
+
+
+def test_points_of_few_labels_are_in_the_tables_and_not_in_the_pictures(records):
+    labels = sorted({r.label for r in records if r.age == 1})
+    for n_labels, shown in ((4, False), (5, True)):
+        found = results([r for r in records if r.age != 1 or r.label in labels[:n_labels]])
+        drawn = EXPERIMENT.page.plots[0].of(found.frame, found.compared)
+        assert (1 in set(drawn["age"])) == shown
+        (lines,) = found.sections("ages").values()
+        assert "1 to 2" in [line["years since birth"] for line in lines]
+
+
+@pytest.mark.parametrize("n_records", [1, 4, 7])
+def test_a_label_without_all_methods_is_not_judged(records, n_records):
+    label = [record for record in records if record.label == records[0].label]
+    found = results([*label[:n_records], replace(records[-1], start=2021)])
+    assert found.data["comparisons"] == []
+    assert found.sections("ages") == {}
+    json.dumps(found.data, allow_nan=False)
+
+
+def test_runs_of_the_same_start_with_longer_annotation_are_apart(records):
+    longer = [replace(r, years=2, auc=r.auc - 1.0) for r in records]
+    once, both = results(records).compared, results([*records, *longer]).compared
+    for where in ("born from 2020 on", "born from 2020 on, annotated 2 years"):
+        mine = both[both["where"] == where]
+        assert mine["competitor"].tolist() == once["competitor"].tolist()
+        np.testing.assert_allclose(mine["gain"], once["gain"])
+    assert len(both) == 2 * len(once)

@@ -26,9 +26,9 @@ from click.testing import CliRunner
 from streamlabel import BinaryRelevance, StreamingLabelClassifier
 from streamlabel.cli import main
 from streamlabel.data.synthetic import make_planted_labels
-from streamlabel.experiments.registry import EXPERIMENTS
+from streamlabel.experiments import compare
+from streamlabel.experiments.experiment import EXPERIMENTS
 from streamlabel.experiments.runner import record_file
-from streamlabel.experiments.standings import standings
 
 HERE = Path(__file__).parent
 RECORDS = HERE.parents[1] / "docs" / "_static" / "results" / "records.tar.gz"
@@ -96,16 +96,19 @@ def standings_table(names: Iterable[str] = EXPERIMENTS) -> str:
     """The standings in the records of these experiments, as CSV."""
     with tempfile.TemporaryDirectory() as folder, tarfile.open(RECORDS) as archive:
         archive.extractall(folder, filter="data")
-        experiments = {name: EXPERIMENTS[name].load() for name in names}
-        found = {
-            name: one.page(record_file(one, Path(folder)).sorted_records).comparisons
-            for name, one in experiments.items()
-        }
+        records = {name: record_file(EXPERIMENTS[name].load(), Path(folder)).sorted_records for name in names}
+    lines = []
+    for name, found in records.items():
+        spec = EXPERIMENTS[name].load().page
+        stored = {shown: kept for kept, shown in spec.names.items()}  # the file has the names of records
+        compared = compare.comparisons(compare.frame_of(found, spec), spec.versus)
+        for one in compare.standings(compared, ["dataset", "competitor"]).itertuples():
+            key = name, one.dataset, stored.get(one.competitor, one.competitor)
+            lines.append([*key, one.wins, one.ties, one.loses, one.undecided, f"{one.gain:.4f}"])
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(["experiment", "dataset", "competitor", "wins", "ties", "loses", "undecided", "gain"])
-    for key, one in sorted(standings(found).items()):
-        table.writerow([*key, one.wins, one.ties, one.loses, one.undecided, f"{one.gain:.4f}"])
+    table.writerows(sorted(lines))
     return out.getvalue()
 
 

@@ -12,15 +12,8 @@ import click
 from streamlabel.cli.output import format_table, json_option, note, plural, progress_bar, write
 from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.errors import ConflictError, DataError, NotFoundError
-from streamlabel.experiments.arrivals import (
-    ArrivalSettings,
-    BatchRecord,
-    DemoResult,
-    Measures,
-    corpus_sets,
-    run_arrivals,
-)
-from streamlabel.experiments.report_page import report_page
+from streamlabel.experiments.demo import ArrivalSettings, BatchRecord, DemoResult, Measures, report_page, run_arrivals
+from streamlabel.experiments.sets import corpus_sets
 
 _SHOWN_NEIGHBOURS = 6
 PAGE_TITLE = b"<title>streamlabel: labels on the fly</title>"

@@ -14,13 +14,14 @@ from joblib import cpu_count
 
 from streamlabel.cli.group import ExitCode, LazyCommand, StreamlabelGroup
 from streamlabel.cli.output import json_option, note, plural, remark, run_progress, write
-from streamlabel.experiments.experiment import Experiment, Option, Setting
-from streamlabel.experiments.provenance import read_origin
-from streamlabel.experiments.records import Key, RecordFile
-from streamlabel.experiments.registry import EXPERIMENTS, Registered
-from streamlabel.experiments.runner import planned, run_experiment, write_results, writing
+from streamlabel.experiments.experiment import EXPERIMENTS, Experiment, Key, Option, Registered, Setting
+from streamlabel.experiments.provenance import read_origin, source_commit
+from streamlabel.experiments.record_file import RecordFile
+from streamlabel.experiments.report import write_results
+from streamlabel.experiments.runner import planned, run_experiment, writing
 from streamlabel.experiments.sets import NEWS_CORPUS, quick_sets, resolve_sets
-from streamlabel.experiments.source_commit import source_commit
+
+__all__ = ["reproduce"]
 
 _GIVEN = "streamlabel.given"
 
@@ -139,9 +140,10 @@ def _callback(experiment: Experiment[Any, Any]) -> Callable[..., None]:
                 run_experiment(experiment, plan, file, n_jobs, progress, command)
             outcome = write_results(experiment, file, out, command)
         note(f"written: {', '.join(str(path) for path in outcome.files)}")
-        write(outcome.data, as_json=as_json, text=outcome.text.rstrip)
-        if outcome.no_pictures:
-            click.echo(outcome.no_pictures, err=True)
+        if as_json or outcome.text:
+            write(outcome.data, as_json=as_json, text=outcome.text.rstrip)
+        if outcome.missing:
+            click.echo(outcome.missing, err=True)
 
     return call
 

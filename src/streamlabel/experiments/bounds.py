@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from streamlabel.data.streams import random_stream
-from streamlabel.experiments import bounds_pictures, bounds_tables
-from streamlabel.experiments.bounds_distance import distances_of_stream, random_record
-from streamlabel.experiments.bounds_records import DISTANCE, KEY, RISK, BoundsRecord
-from streamlabel.experiments.bounds_risk import risk_records
-from streamlabel.experiments.experiment import Experiment, Setting
-from streamlabel.experiments.random_problems import RANDOM, random_beta, random_rows
-from streamlabel.experiments.records import Key
+from streamlabel.experiments.experiment import Experiment, Key, Setting
 from streamlabel.experiments.sets import load_set, training_rows
+from streamlabel.experiments.spec import Frame, PageSpec, Plot
+from streamlabel.experiments.theorems import (
+    DISTANCE,
+    KEY,
+    RANDOM,
+    RISK,
+    BoundsRecord,
+    distances_of_stream,
+    random_beta,
+    random_record,
+    random_rows,
+    risk_records,
+)
 from streamlabel.types import Dataset
-
-__all__ = ["EXPERIMENT", "BoundsTask", "keys", "run", "run_on", "tasks"]
 
 SIZES, BETAS, N_BATCHES, N_PROBLEMS = (250, 500, 1000, 2000, sys.maxsize), (1.0, 10.0, 100.0), 5, 60
 QUICK_SIZES, QUICK_BETAS, QUICK_BATCHES, QUICK_PROBLEMS = (250, sys.maxsize), (1.0,), 2, 15
@@ -83,6 +88,132 @@ def run_on(task: BoundsTask, train: Dataset, test: Dataset, done: Collection[Key
             yield from risk_records(missing, train, test, stream)
 
 
+TERMS = {
+    "bound": "mended bound",
+    "confidence": "of which: confidence",
+    "own": "of which: deviation from the anchor",
+    "past": "of which: freedom of the code",
+    "alone": "the same bound for BR ridge",
+    "actual": "measured: unseen less seen risk",
+}
+_DISTANCES = {"printed": "bound as printed", "bound": "mended bound", "actual": "true distance"}
+
+
+def _one_grid(frame: Frame) -> Frame:
+    """Of the streams of a set those with the most batches: a quick run beside a full one is not shown."""
+    most = frame.groupby(["theorem", "dataset"])["n_batches"].transform("max")
+    return frame[frame["n_batches"] == most]
+
+
+def _of(frame: Frame, theorem: int) -> Frame:
+    return frame[frame["theorem"] == theorem]
+
+
+def _times(here: Frame, name: str) -> float:
+    """How many times the bound is what it bounds, median over the records where there is anything to bound."""
+    some = here[here["actual"] > 1e-9 * here["scale"]]
+    return float((some[name] / some["actual"]).median()) if len(some) else 0.0
+
+
+def _held(here: Frame) -> str:
+    return f"{here['held'].sum():,} of {here['checked'].sum():,}"
+
+
+def _last_batch(frame: Frame) -> Frame:
+    risks = _of(frame, RISK)
+    return risks[risks["batch"] == risks.groupby("dataset")["batch"].transform("max")]
+
+
+def _by_rows(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """Theorem 1 by the number of annotated rows, all batches in."""
+    found = []
+    for (dataset, n_rows), here in _last_batch(frame).groupby(["dataset", "n_rows"]):
+        line = {"dataset": dataset, "rows": str(n_rows)}
+        line |= {title: f"{here[name].mean():.4f}" for name, title in TERMS.items()}
+        line |= {"seen risk": f"{here['scale'].mean():.4f}", "printed terms": f"{here['printed'].mean():.4f}"}
+        found.append({**line, "held": _held(here)})
+    return found
+
+
+def _along(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """Theorem 1 along the stream, with the most rows."""
+    risks, found = _of(frame, RISK), []
+    most = risks[risks["n_rows"] == risks.groupby("dataset")["n_rows"].transform("max")]
+    titles = {"epsilon": "epsilon", "code_norm": "‖S‖₁₁", "past_norm": "‖W_old‖", "weights_norm": "‖W‖"}
+    figures = {"printed": "printed terms", "bound": "bound", "actual": "measured"}
+    for (dataset, batch), here in most.groupby(["dataset", "batch"]):
+        line = {"dataset": dataset, "batch": str(batch), "new labels": f"{here['n_new'].mean():.0f}"}
+        line |= {title: f"{here[name].mean():.2f}" for name, title in titles.items()}
+        found.append(line | {title: f"{here[name].mean():.4f}" for name, title in figures.items()})
+    return found
+
+
+def _distances(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """Theorem 2: medians over seeds, and over random problems."""
+    found = []
+    for (dataset, beta), here in _of(frame, DISTANCE).groupby(["dataset", "beta"]):
+        share = (here["actual"] / here["scale"]).where(here["scale"] > 0, 0.0).median()
+        line = {"set": dataset, "beta": f"{beta:g}", "true distance": f"{here['actual'].median():.3g}"}
+        line |= {"of ‖Zh‖": f"{100 * share:.2g}%", "mended bound": f"{here['bound'].median():.3g}"}
+        line |= {"times the truth": f"{_times(here, 'bound'):,.1f}", "printed bound": f"{here['printed'].median():.3g}"}
+        found.append({**line, "times the truth, printed": f"{_times(here, 'printed'):,.0f}", "held": _held(here)})
+    return found
+
+
+def _credit(frame: Frame, compared: Frame) -> str:
+    """At how many numbers of rows the bound is lower than that of BR ridge."""
+    means = _last_batch(frame).groupby(["dataset", "n_rows"])[["bound", "alone"]].mean()
+    return f"{(means['bound'] < means['alone']).sum()} of {len(means)}"
+
+
+def _long(frame: Frame, names: Mapping[str, str]) -> Frame:
+    """One row a figure, for lines that are fields."""
+    long = frame.melt(id_vars=["dataset", "n_rows", "beta", "seed"], value_vars=list(names), var_name="term")
+    return long.assign(term=long["term"].map(names))
+
+
+PAGE = PageSpec(
+    prepare=_one_grid,
+    tables={"rows": _by_rows, "along": _along, "distances": _distances},
+    facts={
+        "held_1": lambda frame, compared: _held(_of(frame, RISK)),
+        "times_1": lambda frame, compared: f"{_times(_of(frame, RISK), 'bound'):,.0f}",
+        "credit": _credit,
+        "held_2": lambda frame, compared: _held(_of(frame, DISTANCE)),
+        "times_2": lambda frame, compared: f"{_times(_of(frame, DISTANCE), 'bound'):.1f}",
+        "times_2_printed": lambda frame, compared: f"{_times(_of(frame, DISTANCE), 'printed'):,.0f}",
+    },
+    plots=(
+        Plot(
+            "risk",
+            "Theorem 1: how the bound on unseen rows shrinks with annotated rows",
+            "n_rows",
+            "value",
+            "annotated rows (log scale)",
+            "squared error a label (log scale)",
+            "What the bound allows lies far above what is measured. Bands are standard errors over seeds.",
+            line="term",
+            of=lambda frame, compared: _long(_last_batch(frame), TERMS),
+            log_x=True,
+            log_y=True,
+        ),
+        Plot(
+            "distance",
+            "Theorem 2: classifiers of a stream against those learned all at once",
+            "beta",
+            "value",
+            "strength beta (log scale)",
+            "distance of classifiers (Frobenius norm, log scale)",
+            "Lines are medians; bands go from the lower to the upper quartile over seeds and problems.",
+            line="term",
+            middle="median",
+            spread="quartiles",
+            of=lambda frame, compared: _long(_of(frame, DISTANCE), _DISTANCES),
+            log_x=True,
+            log_y=True,
+        ),
+    ),
+)
 EXPERIMENT = Experiment(
     name="bounds",
     title="The two theorems, computed",
@@ -99,6 +230,5 @@ EXPERIMENT = Experiment(
     tasks=tasks,
     keys=keys,
     run=run,
-    page=bounds_tables.page,
-    pictures=bounds_pictures.pictures,
+    page=PAGE,
 )

@@ -1,41 +1,45 @@
-"""Accuracy of new labels against the number of annotated rows, with the past and without it."""
+"""``streamlabel reproduce budget``: new labels against the number of annotated rows, with the past and without it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from streamlabel.data.streams import random_stream
 from streamlabel.errors import DataError
-from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE, PAPER, USUAL
+from streamlabel.experiments.budget_methods import (
+    DEFAULT,
+    METHODS,
+    NAMES,
+    OWN_RIDGE,
+    PAPER,
+    SHOWN,
+    USUAL,
+    parse_methods,
+)
 from streamlabel.experiments.budget_past import Answer, Past
-from streamlabel.experiments.experiment import Setting
-from streamlabel.experiments.records import Key
-from streamlabel.experiments.rows import learnable, unit_rows
-from streamlabel.experiments.sets import load_set, training_rows
+from streamlabel.experiments.compare import FEWEST_PAIRS, LOSES, comparisons
+from streamlabel.experiments.experiment import Experiment, Key, Option, Setting
+from streamlabel.experiments.sets import learnable, load_set, training_rows, unit_rows
+from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Pivot, Plot, Versus
+from streamlabel.experiments.tables import chosen, differences, standing_lines, with_spread
 from streamlabel.experiments.tuning import as_text
 from streamlabel.metrics.evaluate import evaluate
 from streamlabel.types import CSR, Dataset, FloatArray, IntArray
 
-__all__ = [
-    "BUDGETS",
-    "KEY",
-    "MEASURES",
-    "BudgetRecord",
-    "BudgetTask",
-    "drawn_rows",
-    "keys",
-    "run",
-    "run_on",
-    "tasks",
-]
-
 BUDGETS: tuple[int | None, ...] = (20, 50, 100, 200, 500, 1000, 2000, None)  # None: all rows
 QUICK_BUDGETS: tuple[int | None, ...] = (20, 100)
-MEASURES = {"p1": "P@1", "p3": "P@3", "p5": "P@5", "auc": "AUC", "average_precision": "average precision"}
+MEASURES = (
+    Measure("p1", "P@1"),
+    Measure("p3", "P@3"),
+    Measure("p5", "P@5"),
+    Measure("auc", "AUC"),
+    Measure("average_precision", "average precision"),
+)
 KEY = ("dataset", "method", "n_rows", "seed")
 
 
@@ -174,3 +178,206 @@ def drawn_rows(n_train: int, n_rows: int, seed: int) -> IntArray:
     """The training rows that are annotated, the same for every method."""
     draw = np.random.default_rng((seed, n_rows))
     return np.arange(n_train) if n_rows == n_train else np.sort(draw.choice(n_train, n_rows, replace=False))
+
+
+BAR = 0.3  # points: no measure may fall further under BR ridge
+_ALONE = NAMES[OWN_RIDGE]
+_VERSUS = Versus(MEASURES, place="n_rows", where="{} rows")
+
+
+def _prepared(frame: Frame) -> Frame:
+    few = frame["n_rows"] < frame["n_train"]
+    return frame.assign(n_rows_a_label=frame["n_rows"].where(few), past_used=(frame["share"] > 0) | frame["anchored"])
+
+
+def _gains(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """BR ridge, SLL and the gain by the number of rows."""
+    means = frame.groupby(["dataset", "n_rows", "method"])[[one.field for one in MEASURES]].mean()
+    against = compared[compared["competitor"] == _ALONE].set_index(["dataset", "where", "measure"])
+    found = []
+    for (dataset, n_rows), here in frame[frame["method"] == LEARNER].groupby(["dataset", "n_rows"]):
+        if (dataset, n_rows, _ALONE) in means.index:
+            every = " (all)" if n_rows == here["n_train"].iloc[0] else ""
+            line = {"dataset": dataset, "annotated rows": f"{n_rows}{every}"}
+            for one in MEASURES:
+                gain = against.loc[(dataset, f"{n_rows} rows", one.title)]
+                before, after = (means.loc[(dataset, n_rows, name), one.field] for name in (_ALONE, LEARNER))
+                line[one.title] = f"{before:.1f} to {after:.1f} ({with_spread(gain.gain, gain.error, 2, signed=True)})"
+            line["past used"] = f"{here['past_used'].sum()} of {len(here)}"
+            line["labels learned"] = f"{here['n_learned'].mean():.0f} of {here['n_labels'].iloc[0]}"
+            found.append(line)
+    return found
+
+
+def _short_gains(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """The gain in AUC over BR ridge, a column a set."""
+    here = compared[(compared["competitor"] == _ALONE) & (compared["measure"] == "AUC")]
+    found: dict[int, dict[str, str]] = {}
+    sizes = here["n_rows"].fillna(np.inf)
+    for n_rows, one in sorted(zip(sizes, here.itertuples(), strict=True), key=lambda pair: pair[0]):
+        line = found.setdefault(n_rows, {"annotated rows": "all" if np.isinf(n_rows) else f"{n_rows:,.0f}"})
+        line[one.dataset] = with_spread(one.gain, one.error, 2, signed=True)
+    return list(found.values())
+
+
+def rows_needed(curve: Mapping[int, float], value: float) -> float | None:
+    """The first number of rows where the curve reaches the value, linear in log rows between those measured.
+
+    >>> rows_needed({10: 0.0, 1000: 1.0}, 0.5)
+    100.0
+    """
+    sizes = sorted(curve)
+    for low, high in zip([sizes[0], *sizes], sizes, strict=False):
+        if curve[high] >= value:
+            if low == high:
+                return float(low)
+            part = (value - curve[low]) / (curve[high] - curve[low])
+            return float(np.round(np.exp((1.0 - part) * np.log(low) + part * np.log(high)), 6))
+    return None
+
+
+def _savings(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """How many rows BR ridge needs to be as good as SLL; numbers of rows that not every seed has are left out."""
+    found = []
+    for dataset, here in frame[frame["method"].isin((LEARNER, _ALONE))].groupby("dataset", sort=False):
+        counts = here.groupby("n_rows").size()
+        whole = here[here["n_rows"].isin(counts[counts == 2 * here["seed"].nunique()].index)]
+        n_train = here["n_train"].iloc[0]
+        curves = whole.groupby(["method", "n_rows"])[[one.field for one in MEASURES]].mean()
+        for n_rows in sorted(set(whole["n_rows"]) - {n_train}):
+            line, at = {"dataset": dataset, "rows of SLL": str(n_rows)}, (LEARNER, n_rows)
+            for one in MEASURES:
+                alone = curves.loc[_ALONE][one.field].to_dict()
+                needed = rows_needed(alone, curves.loc[at, one.field])
+                least = "at most " if needed == min(alone) and alone[min(alone)] > curves.loc[at, one.field] else ""
+                most = "all" if max(alone) == n_train else str(max(alone))
+                words = f"more than {most}" if needed is None else f"{least}{needed:.0f} ({needed / n_rows:.1f}x)"
+                line[one.title] = words
+            found.append(line)
+    return found
+
+
+def _falls(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """Where more rows made a measure of SLL worse, by the rule that decides comparisons."""
+
+    def split(records: Frame) -> tuple[Frame, Frame]:
+        mine = records[records["method"] == LEARNER]
+        sizes = mine.groupby("dataset")["n_rows"].unique().map(sorted)
+        following = {(name, few): more for name, found in sizes.items() for few, more in pairwise(found)}
+        before = mine.assign(more=[following.get(pair) for pair in zip(mine["dataset"], mine["n_rows"], strict=True)])
+        before = before.dropna(subset="more")
+        steps = before["n_rows"].astype(str) + " to " + before["more"].astype(int).astype(str)
+        after = mine.merge(before[["dataset", "seed", "n_rows", "more"]].assign(where=steps).drop(columns="n_rows"),
+                           left_on=["dataset", "seed", "n_rows"], right_on=["dataset", "seed", "more"])  # fmt: skip
+        return after, before.assign(where=steps, method="with fewer rows")
+
+    found = comparisons(frame, Versus(MEASURES, split=split))
+    lost = found[found["verdict"] == LOSES]
+    return [
+        {"set": one.dataset, "rows": one.where, "measure": one.measure}
+        | {"change": with_spread(one.gain, one.error, 2, signed=True)}
+        for one in lost.itertuples()
+    ]
+
+
+def _judged(compared: Frame) -> Frame:
+    """What the bar judges: SLL against BR ridge with seeds enough, the lowest gain first."""
+    here = compared[(compared["competitor"] == _ALONE) & (compared["freedom"] >= FEWEST_PAIRS - 1)]
+    return here.sort_values("gain", kind="stable")
+
+
+def _lowest(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    return [
+        {"set": one.dataset, "at": one.where, "measure": one.measure}
+        | {"SLL minus BR ridge": with_spread(one.gain, one.error, 2, signed=True)}
+        for one in _judged(compared).head(5).itertuples()
+    ]
+
+
+def _bar(frame: Frame, compared: Frame) -> str:
+    judged = _judged(compared)
+    if not len(judged):
+        return f"not judged (that takes {FEWEST_PAIRS} seeds)"
+    return "missed" if (judged["gain"] < -BAR).any() else "met"
+
+
+def _chosen(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    return chosen(frame, lambda name, record: METHODS[SHOWN[name]].grid(record.n_rows))
+
+
+def _plot(measure: Measure) -> Plot:
+    return Plot(
+        measure.field.replace("_", "-"),
+        f"New labels: {measure.title} against the number of annotated rows",
+        "n_rows",
+        measure.field,
+        "annotated rows (log scale)",
+        f"{measure.title}, mean over new labels (%)",
+        "BR ridge is SLL without the past: the distance between the two is what the past gives. Bands are standard "
+        "errors over seeds.",
+        log_x=True,
+    )
+
+
+def _read_budgets(text: str) -> tuple[int | None, ...]:
+    found: list[int | None] = []
+    for part in text.split(","):
+        word = part.strip()
+        if word != "all" and not (word.isdecimal() and len(word) < 16 and int(word) >= 2):
+            raise ValueError(f"{word!r} is neither a number of rows, 2 or more, nor 'all'")
+        found.append(None if word == "all" else int(word))
+    return tuple(found)
+
+
+PAGE = PageSpec(
+    prepare=_prepared,
+    names=NAMES,
+    order=tuple(SHOWN),
+    versus=_VERSUS,
+    tables={
+        "gains": _gains,
+        "short_gains": _short_gains,
+        "methods": Pivot(MEASURES, ("n_rows",), "method", "error", {"n_rows": "annotated rows"}),
+        "savings": _savings,
+        "falls": _falls,
+        "lowest": _lowest,
+        "chosen": _chosen,
+        "differences": differences,
+        "standings": standing_lines,
+    },
+    facts={"bar": _bar},
+    plots=(_plot(MEASURES[3]), _plot(MEASURES[4])),
+)
+EXPERIMENT = Experiment(
+    name="budget",
+    title="New labels against the number of annotated rows",
+    explanation=(
+        "Accuracy of new labels against the number of annotated rows, with the past and without it.\n\n"
+        "Half of the labels of a set are past; the others arrive together, annotated on the same few rows. The last "
+        "line says whether any measure fell more than 0.3 points under BR ridge, the same learner without the past."
+    ),
+    record=BudgetRecord,
+    key=KEY,
+    datasets=("bibtex", "delicious", "mediamill_reduced"),
+    quick_datasets=("mediamill_reduced",),
+    tasks=tasks,
+    keys=keys,
+    run=run,
+    page=PAGE,
+    options=(
+        Option(
+            "budgets",
+            "Numbers of annotated rows; 'all' for all of them. [default: 20,50,100,200,500,1000,2000,all]",
+            metavar="N,N,...",
+            parse=_read_budgets,
+        ),
+        Option(
+            "methods",
+            f"Only these, and {_ALONE}: {', '.join(SHOWN)}; or 'all'. "
+            f"[default: all but {NAMES[PAPER]}; with --quick {LEARNER}, {_ALONE}]",
+            metavar="NAME,NAME,...",
+            parse=parse_methods,
+        ),
+        Option("paper", "Also run the paper's form: the anchor, without the metric."),
+    ),
+)

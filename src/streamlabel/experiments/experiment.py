@@ -1,18 +1,27 @@
-"""What an experiment is: data about its grid, and the functions from grid to records to a page with pictures."""
+"""What an experiment is: data about its grid, the functions from grid to records, and the page of these."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import importlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
-from streamlabel.experiments.comparisons import Comparison
-from streamlabel.experiments.pictures import Picture
-from streamlabel.experiments.records import Key, Record
+from streamlabel.experiments.spec import PageSpec
 
-__all__ = ["QUICK_FORM", "Experiment", "Option", "Page", "Setting"]
+Key: TypeAlias = tuple[Any, ...]  # the values of a record's key fields
 
-QUICK_FORM = "A quick form (--quick:"  # how a page begins whose records are of quick runs alone
+
+class Record(Protocol):
+    """A dataclass of numbers, strings and booleans, or None where a field allows it.
+
+    A ValueError that it raises is what the user reads. A field with a default may be missing on a line: it came later
+    than the line.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
@@ -45,26 +54,6 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Page:
-    """What the records say.
-
-    sentence : one sentence of what it shows, for somebody who has not read the paper
-    body : Markdown: tables under headings of level 2, without the title, the sentence and the pictures
-    data : the same as JSON; no time and no machine in it, so that equal runs give equal files
-    comparisons : the learner against every competitor, for the reading over all experiments
-    """
-
-    sentence: str
-    body: str
-    data: dict[str, Any]
-    comparisons: tuple[Comparison, ...] = ()
-
-
-def _no_pictures(records: Sequence[Any]) -> list[Picture]:
-    return []
-
-
-@dataclass(frozen=True)
 class Experiment(Generic[R, T]):
     """One command of ``streamlabel reproduce``. Functions are module-level, and a task holds plain data: both travel.
 
@@ -82,7 +71,7 @@ class Experiment(Generic[R, T]):
     parts : of a task, with all its keys, that can be run apart once it has a record, of which they take what was
         chosen. With several workers the first part is run first; its first record releases the others. None: tasks
         are not divided.
-    page, pictures : of all records, which come sorted by key
+    page : what is made of all records, which come sorted by key
     measures_times : whether its times are results, so that by default nothing runs beside them
     """
 
@@ -96,10 +85,55 @@ class Experiment(Generic[R, T]):
     tasks: Callable[[Setting], list[T]]
     keys: Callable[[T], list[Key]]
     run: Callable[[T, Mapping[Key, R]], Iterator[R]]
-    page: Callable[[Sequence[R]], Page]
-    pictures: Callable[[Sequence[R]], list[Picture]] = _no_pictures
+    page: PageSpec
     seeds: int = 5
     quick_seeds: int = 2
     options: tuple[Option, ...] = ()
     measures_times: bool = False
     parts: Callable[[T], list[T]] | None = None
+
+
+@dataclass(frozen=True)
+class Registered:
+    """Where an `Experiment` lies, ``module:OBJECT``, to be imported when it is used, and its line in the list."""
+
+    target: str
+    summary: str
+
+    def load(self) -> Experiment[Any, Any]:
+        module, _, attribute = self.target.partition(":")
+        found = getattr(importlib.import_module(module), attribute)
+        assert isinstance(found, Experiment)
+        return found
+
+
+EXPERIMENTS = {
+    "bounds": Registered(
+        "streamlabel.experiments.bounds:EXPERIMENT",
+        "The two theorems of the paper against what they bound.",
+    ),
+    "budget": Registered(
+        "streamlabel.experiments.budget:EXPERIMENT",
+        "Accuracy of new labels against the number of annotated rows.",
+    ),
+    "figure1": Registered(
+        "streamlabel.experiments.figure1:EXPERIMENT",
+        "Accuracy over all labels against the share of them at the start.",
+    ),
+    "figure2": Registered(
+        "streamlabel.experiments.figure2:EXPERIMENT",
+        "Running time of 100 new labels against the number of past ones.",
+    ),
+    "table2": Registered(
+        "streamlabel.experiments.table2:EXPERIMENT",
+        "New labels in batches, every method, beside the paper's Table 2.",
+    ),
+    "table3": Registered(
+        "streamlabel.experiments.table3:EXPERIMENT",
+        "The labels that named labels are made of, beside the paper's Table 3.",
+    ),
+    "timeline": Registered(
+        "streamlabel.experiments.timeline:EXPERIMENT",
+        "Labels in the order of the calendar: learned from their first years, judged on what follows.",
+    ),
+}

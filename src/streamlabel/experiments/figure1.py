@@ -14,17 +14,27 @@ import numpy as np
 
 from streamlabel.data.streams import random_stream
 from streamlabel.errors import DataError
-from streamlabel.experiments.experiment import Setting
-from streamlabel.experiments.methods import METHODS, OWN, PEERS, SLL, Parameters, to_run
-from streamlabel.experiments.records import Key
-from streamlabel.experiments.rows import learnable
-from streamlabel.experiments.sets import load_set
+from streamlabel.experiments.compare import pandas
+from streamlabel.experiments.experiment import Experiment, Key, Setting
+from streamlabel.experiments.methods import (
+    BR,
+    METHODS,
+    METHODS_OPTION,
+    NOT_RUN_NOTE,
+    OWN,
+    PEERS,
+    SLL,
+    Parameters,
+    absent,
+    to_run,
+)
+from streamlabel.experiments.sets import learnable, load_set
+from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, Plot, Versus, tuned_only
+from streamlabel.experiments.tables import chosen, differences, standing_lines
 from streamlabel.experiments.tuning import Rows, all_columns, as_text, choose, chosen_before, learn_batch, narrowed
 from streamlabel.metrics.evaluate import evaluate
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.types import CSR, FloatArray, IntArray
-
-__all__ = ["CURVES", "KEY", "SHARES", "Figure1Record", "Figure1Task", "keys", "parts", "run", "tasks"]
 
 KEY = ("dataset", "method", "share", "seed", "tuned")
 SHARES = tuple(range(10, 101, 10))  # percent of the labels
@@ -162,3 +172,95 @@ def _one_by_one(
         model.add_labels(X, Y[:, [label]])
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     return model.decision_function(X_test), wall, cpu
+
+
+_MEASURES = (
+    Measure("p1", "P@1", digits=2),
+    Measure("p3", "P@3", digits=2),
+    Measure("p5", "P@5", digits=2),
+    Measure("auc", "average AUC", digits=2),
+)
+_LEVELS = (BR, "BR logistic", "LEML", "SLEEC")  # they do not depend on the start
+
+
+def _split(frame: Frame) -> tuple[Frame, Frame]:
+    """SLL with about half of the labels at the start, against the others with all of them."""
+    ours = frame[(frame["method"] == SLL) & (frame["share"] < 100)]
+    away = (ours["share"] - 50).abs()
+    ours = ours[away == away.groupby(ours["dataset"]).transform("min")]
+    ours = ours[ours["share"] == ours.groupby("dataset")["share"].transform("min")]
+    share = ours.drop_duplicates("dataset").set_index("dataset")["share"]
+    words = share.map("{}% of the labels at the start against all".format)
+    theirs = frame[(frame["method"] != SLL) & (frame["share"] == 100) & frame["dataset"].isin(share.index)]
+    return ours.assign(where=ours["dataset"].map(words)), theirs.assign(where=theirs["dataset"].map(words))
+
+
+def _curves(frame: Frame) -> Frame:
+    return frame[frame["method"].isin(CURVES)]
+
+
+def _whole(frame: Frame) -> Frame:
+    return frame[frame["share"] == 100]
+
+
+def _drawn(frame: Frame, compared: Frame) -> Frame:
+    """The curves, and the levels of those that have no curve, at both ends."""
+    levels = frame[frame["method"].isin(_LEVELS) & (frame["share"] == 100)]
+    first = levels.assign(share=levels["dataset"].map(frame.groupby("dataset")["share"].min()))
+    return pandas().concat([_curves(frame), levels, first])
+
+
+def _chosen(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    return chosen(_whole(frame), lambda name, record: METHODS[name].grid)
+
+
+PAGE = PageSpec(
+    prepare=tuned_only,
+    order=(*OWN, *PEERS),
+    versus=Versus(
+        _MEASURES,
+        split=_split,
+        runs_once=frozenset(name for name, method in METHODS.items() if not method.random),
+    ),
+    tables={
+        "curves": Pivot(_MEASURES, rows=("method", "share"), titles={"share": "% at the start"}, keep=_curves),
+        "everybody": Pivot(_MEASURES, keep=_whole),
+        "differences": differences,
+        "standings": standing_lines,
+        "chosen": _chosen,
+        "absent": absent,
+    },
+    plots=(
+        Plot(
+            "curves",
+            "All labels at the end, by how many were there at the start",
+            "share",
+            "p1",
+            "labels at the start (percent)",
+            "P@1 over all labels (percent)",
+            "Curves are of labels that arrive one by one; straight lines are methods that do not depend on the start. "
+            "Bands are standard deviations over orders of the labels. The axes do not begin at zero.",
+            spread="sd",
+            of=_drawn,
+        ),
+    ),
+)
+EXPERIMENT = Experiment(
+    name="figure1",
+    title="How many labels are needed at the start",
+    explanation=(
+        "P@k and average AUC over all labels against the share of them that was there at the start (Figure 1).\n\n"
+        "The others arrive one by one, annotated on all training rows. With all labels at the start every method is "
+        "run. Hyper-parameters are chosen on a fifth of the training rows. " + NOT_RUN_NOTE
+    ),
+    record=Figure1Record,
+    key=KEY,
+    datasets=("bibtex", "mediamill", "delicious"),
+    quick_datasets=("mediamill_reduced",),
+    tasks=tasks,
+    keys=keys,
+    run=run,
+    parts=parts,
+    page=PAGE,
+    options=(METHODS_OPTION,),
+)

@@ -13,26 +13,12 @@ from typing import Any
 import numpy as np
 
 from streamlabel.errors import DataError
-from streamlabel.experiments.experiment import Setting
-from streamlabel.experiments.methods import BR, METHODS, OWN, PEERS, SLL, sized, to_run
-from streamlabel.experiments.records import Key
-from streamlabel.experiments.rows import learnable
-from streamlabel.experiments.sets import asked_name, load_set
+from streamlabel.experiments.experiment import Experiment, Key, Setting
+from streamlabel.experiments.methods import BR, METHODS, METHODS_OPTION, OWN, PEERS, SLL, Method, absent, sized, to_run
+from streamlabel.experiments.sets import asked_name, learnable, load_set
+from streamlabel.experiments.spec import Frame, PageSpec, Plot
 from streamlabel.experiments.tuning import Rows, as_text, learn_batch, narrowed
 from streamlabel.types import CSR, IntArray
-
-__all__ = [
-    "KEY",
-    "MOST_FACTORED",
-    "NEW",
-    "PAST",
-    "Figure2Record",
-    "Figure2Task",
-    "keys",
-    "left_out",
-    "run",
-    "tasks",
-]
 
 KEY = ("dataset", "method", "n_past", "seed", "n_features")
 NEW = 100
@@ -154,3 +140,121 @@ def _order(able: IntArray, n_past: int, most_past: int, seed: int) -> tuple[IntA
     if most_past + n_new > len(able):
         raise DataError(f"{len(able)} labels have a yes and a no; {most_past} past and {n_new} new ones are asked for")
     return order[n_new : n_new + n_past], order[:n_new]
+
+
+def _latest_cut(frame: Frame) -> Frame:
+    """Times on different numbers of features do not compare: of each set, those on as many as the last record has."""
+    return frame[frame["n_features"] == frame.groupby("dataset")["n_features"].transform("last")]
+
+
+def _times(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """The least CPU seconds of the runs (wall in parentheses), by the number of past labels."""
+    least = frame.groupby(["dataset", "method", "n_past"], sort=False)[["cpu_seconds", "seconds", "past_seconds"]].min()
+    found = []
+    for dataset, here in frame.groupby("dataset", sort=False):
+        sizes = sorted(here["n_past"].unique())
+        last = sizes[-1]
+        ours = least["cpu_seconds"].get((dataset, SLL, last))
+        for method in dict.fromkeys(here["method"]):
+            line = {"dataset": dataset, "method": method}
+            line["learns"] = "all labels" if METHODS[method].retrains else "the new ones"
+            for size in sizes:
+                known = (dataset, method, size) in least.index
+                cpu, wall, _ = least.loc[dataset, method, size] if known else (0.0, 0.0, 0.0)
+                line[f"{size:,} past"] = f"{_short(cpu)} ({_short(wall)})" if known else "not run"
+            if (dataset, method, last) in least.index:
+                cpu, _, before = least.loc[dataset, method, last]
+                line[f"times SLL at {last:,}"] = f"{cpu / ours:.1f}" if ours else ""
+                line["before"] = _short(before)
+            found.append(line)
+    return found
+
+
+def _short(seconds: float) -> str:
+    """
+    >>> _short(0.0001), _short(0.1234), _short(123.4)
+    ('0', '0.12', '123')
+    """
+    if seconds < 0.0005:
+        return "0"
+    return f"{seconds:.0f}" if seconds >= 99.5 else f"{seconds:.2g}"
+
+
+def _shapes(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """Of every set: rows, features, new labels, and how far apart runs of one method lie."""
+    found = []
+    for dataset, here in frame.groupby("dataset", sort=False):
+        times = here.groupby(["method", "n_past"])["cpu_seconds"]
+        ratio = (times.max() / times.min())[times.count() > 1]
+        line = {"set": dataset, "rows": here["n_rows"].iloc[0], "features": here["n_features"].iloc[0]}
+        spread = f"{ratio.median():.2g} (at most {ratio.max():.2g})" if len(ratio) else "one run each"
+        found.append({**line, "new labels": here["n_new"].iloc[0], "longest run by the least, median": spread})
+    return found
+
+
+def _ratios(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """CPU seconds of SLL after the most past labels, and how many times as long others take."""
+    found: dict[str, dict[str, str]] = {}
+    for dataset, here in frame.groupby("dataset", sort=False):
+        cpu = here[here["n_past"] == here["n_past"].max()].groupby("method")["cpu_seconds"].min()
+        if SLL in cpu and cpu[SLL] > 0:
+            line = found.setdefault(dataset, {"set": dataset, "past labels": f"{here['n_past'].max():,}"})
+            line["SLL, seconds"] = _short(cpu[SLL])
+            for method in (BR, "BR logistic", "LEML", "SLEEC", "omikuji"):
+                line[f"{method} / SLL"] = f"{cpu[method] / cpu[SLL]:.1f}" if method in cpu else ""
+    return list(found.values())
+
+
+def _limits(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """Up to how many rows times labels a method is run without being asked for by name."""
+    limits: dict[int, list[str]] = {}
+    for name, method in METHODS.items():
+        if method.most_cells != Method.most_cells:
+            limits.setdefault(method.most_cells, []).append(name)
+    return [{"million cells": f"{n / 1e6:,.0f}", "methods": ", ".join(names)} for n, names in sorted(limits.items())]
+
+
+PAGE = PageSpec(
+    prepare=_latest_cut,
+    order=(*OWN, *PEERS),
+    tables={"times": _times, "shapes": _shapes, "ratios": _ratios, "limits": _limits, "absent": absent},
+    plots=(
+        Plot(
+            "times",
+            "Time for 100 new labels",
+            "n_past",
+            "cpu_seconds",
+            "past labels (log scale)",
+            "CPU seconds (log scale)",
+            "A point is the least of its runs, on one thread. SLL and binary relevance learn the new labels alone; "
+            "LEML, SLEEC and the trees learn all labels again.",
+            middle="min",
+            spread="",
+            of=lambda frame, compared: frame[frame["cpu_seconds"] > 0],
+            log_x=True,
+            log_y=True,
+        ),
+    ),
+)
+EXPERIMENT = Experiment(
+    name="figure2",
+    title="Time for 100 new labels",
+    explanation=(
+        "Running time of 100 new labels after different numbers of past labels, for every method (Figure 2).\n\n"
+        "SLL and binary relevance learn the new labels alone, LEML, SLEEC and the trees all labels again. CPU seconds "
+        "beside wall seconds; take them on a machine that does nothing else. Large sets: --dataset eurlex57k, "
+        "wiki10-31k, citeulike-t. What would take many minutes there is left out by a rule that is on the page."
+    ),
+    record=Figure2Record,
+    key=KEY,
+    datasets=("delicious",),
+    quick_datasets=("mediamill_reduced",),
+    tasks=tasks,
+    keys=keys,
+    run=run,
+    page=PAGE,
+    seeds=3,
+    quick_seeds=1,
+    options=(METHODS_OPTION,),
+    measures_times=True,
+)

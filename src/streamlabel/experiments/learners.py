@@ -13,8 +13,6 @@ from streamlabel.baselines.leml import LEML
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.types import CSR, FloatArray
 
-__all__ = ["Adding", "Apart", "Learner", "Refitting", "Retraining"]
-
 
 class Learner(Protocol):
     """A method at given hyper-parameters, from before a batch of labels arrives to its scores."""
@@ -33,6 +31,10 @@ class Learner(Protocol):
 
     def scores(self, X: CSR) -> FloatArray:
         """(n, k), of the labels of the last batch."""
+        ...
+
+    def cut(self) -> FloatArray | float | None:
+        """What a score must exceed to be a yes, a label or for all; None where the method decides nothing."""
         ...
 
 
@@ -64,17 +66,27 @@ class Adding:
         found: FloatArray = self._model.decision_function(X)
         return found[:, -self._n_new :]
 
+    def cut(self) -> FloatArray | float | None:
+        return self._model.thresholds_[-self._n_new :]
+
 
 class _Fitting:
     """A model is made and fitted when labels arrive."""
 
     _model: Any
+    _n_new: int
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
 
     def change(self, **parameters: Any) -> None:
         self._model.set_params(**parameters)
+
+    def cut(self) -> FloatArray | float | None:
+        """The thresholds that the model has chosen, or the one it has for all labels."""
+        chosen: FloatArray | None = getattr(self._model, "thresholds_", None)
+        usual: float | None = getattr(self._model, "threshold", None)
+        return usual if chosen is None else chosen[-self._n_new :]
 
 
 class Apart(_Fitting):
@@ -85,6 +97,7 @@ class Apart(_Fitting):
 
     def arrive(self, Y_new: CSR) -> None:
         self._model = self._make().fit(self._X, Y_new)
+        self._n_new = Y_new.shape[1]
 
     def scores(self, X: CSR) -> FloatArray:
         return np.asarray(self._model.decision_function(X))

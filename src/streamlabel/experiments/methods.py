@@ -12,27 +12,11 @@ from streamlabel.baselines.binary_relevance import BinaryRelevance
 from streamlabel.baselines.leml import LEML
 from streamlabel.baselines.sleec import SLEEC
 from streamlabel.errors import MissingExtraError, did_you_mean
+from streamlabel.experiments.experiment import Option
 from streamlabel.experiments.learners import Adding, Apart, Learner, Refitting, Retraining
 from streamlabel.experiments.peers import NapkinXC, Omikuji, OneVsRest, River, missing
+from streamlabel.experiments.spec import Frame
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-
-__all__ = [
-    "BR",
-    "DICTIONARY",
-    "LARGE",
-    "QUICK",
-    "METHODS",
-    "OWN",
-    "PAPER_NAMES",
-    "PEERS",
-    "SLL",
-    "Method",
-    "Parameters",
-    "installed",
-    "parse_methods",
-    "sized",
-    "to_run",
-]
 
 Parameters = Mapping[str, Any]
 SLL, BR = "SLL", "BR ridge"
@@ -219,3 +203,31 @@ def parse_methods(text: str) -> tuple[str, ...]:
         there = f"{hint} There are" if hint else "there are"
         raise ValueError(f"no method is called {', '.join(unknown) or text!r}; {there} {', '.join(METHODS)}")
     return tuple(dict.fromkeys(by_lower[word.lower()] for word in wanted))
+
+
+def absent(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """The methods that a set has no record of, as lines of a table, by what is known of the reason."""
+    found = []
+    for dataset, here in frame.groupby("dataset", sort=False):
+        missing_here = [name for name in METHODS if name not in set(here["method"])]
+        there = set(installed(missing_here))
+        why = {
+            "not installed (pip install 'streamlabel[dev]')": [name for name in missing_here if name not in there],
+            "not asked for, or too many rows times labels for it": [name for name in missing_here if name in there],
+        }
+        found += [
+            {"set": str(dataset), "why": word, "methods": ", ".join(names)} for word, names in why.items() if names
+        ]
+    return found
+
+
+NOT_RUN_NOTE = (
+    "A method whose package is not installed is left out, as is one that would take many minutes a run on so many rows "
+    "and labels, unless --methods names it; the page says which."
+)
+METHODS_OPTION = Option(
+    "methods",
+    f"Only these: {', '.join(METHODS)}. [default: all; with --quick {', '.join(QUICK)}]",
+    metavar="NAME,NAME,...",
+    parse=parse_methods,
+)

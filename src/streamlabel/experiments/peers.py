@@ -32,8 +32,6 @@ from streamlabel.streaming.other_losses import row_unit
 from streamlabel.types import CSR, Dataset, FloatArray
 from streamlabel.validation import default_label_names
 
-__all__ = ["RIVER_CELLS", "NapkinXC", "Omikuji", "OneVsRest", "Peer", "River", "missing"]
-
 RIVER_CELLS = 1_000_000  # answers (rows times labels) that river is shown: it takes one label of one row at a time
 
 
@@ -64,6 +62,8 @@ def _door(module: str) -> Any:
 class OneVsRest:
     """One scikit-learn classifier a label: logistic regression (liblinear), or a linear support vector machine."""
 
+    threshold = 0.0  # what a score must exceed to be a yes
+
     def __init__(self, kind: str, C: float, seed: int) -> None:
         self.kind, self.C, self.seed = kind, C, seed
 
@@ -88,6 +88,8 @@ class NapkinXC:
 
     Its seed is for the tree alone; its solver draws from the C library, which is seeded here.
     """
+
+    threshold = 0.5  # scores are probabilities
 
     def __init__(self, kind: str, liblinear_c: float, seed: int) -> None:
         self.kind, self.liblinear_c, self.seed = kind, liblinear_c, seed
@@ -145,6 +147,8 @@ class River:
 
     As many rows as make `RIVER_CELLS` answers, drawn at random; the learning rate is that of the gradient.
     """
+
+    threshold = 0.0
 
     def __init__(self, rate: float, seed: int) -> None:
         self.rate, self.seed = rate, seed

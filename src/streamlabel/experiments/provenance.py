@@ -8,19 +8,20 @@ import importlib.metadata
 import json
 import os
 import platform
+import subprocess
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from streamlabel._version import __version__
 from streamlabel.errors import DataError
-from streamlabel.experiments.records import write_whole
-from streamlabel.experiments.source_commit import source_commit
-
-__all__ = ["CommandRun", "Origin", "machine", "read_origin", "versions", "with_command", "write_origin"]
+from streamlabel.experiments.record_file import write_whole
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib", "napkinxc", "omikuji", "river")
+_DIGITS = 10  # of a commit
+_MOST_SECONDS = 5.0  # for each of two calls of git
 _MEND = "mend or remove the file: the records do not depend on it"
 
 
@@ -167,3 +168,38 @@ def _memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return 0
+
+
+@cache
+def source_commit() -> str:
+    """That of this package when it was first asked for; "" where it does not run from a git checkout."""
+    return commit_of(Path(__file__).parents[1])
+
+
+def commit_of(package: Path) -> str:
+    """The first digits of the commit, and "with changes" where files of the package differ from it.
+
+    "" without git, and where git does not have the package, as one that is installed inside another checkout.
+    """
+    try:
+        commit = _git(package, "rev-parse", "HEAD", "HEAD:./__init__.py")[:_DIGITS]
+        changes = _git(package, "status", "--porcelain", "--", ".")
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return f"{commit} with changes" if changes else commit
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """What git prints; no lock is taken, and variables that name another repository, as in a hook, are left out."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return subprocess.run(
+        ["git", "-C", str(folder), *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=kept | {"GIT_OPTIONAL_LOCKS": "0"},
+        timeout=_MOST_SECONDS,
+        check=True,
+        encoding="utf-8",
+        errors="replace",
+    ).stdout

@@ -1,34 +1,18 @@
-"""Run what is missing of an experiment, keep every record as it is finished, and write page, data and pictures."""
+"""Run what is missing of an experiment, and keep every record as it is finished."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamlabel.errors import MissingExtraError
-from streamlabel.experiments.experiment import QUICK_FORM, Experiment, Page, Setting
-from streamlabel.experiments.pictures import draw
+from streamlabel.experiments.experiment import Experiment, Key, Setting
 from streamlabel.experiments.provenance import read_origin, with_command, write_origin
-from streamlabel.experiments.records import Key, RecordFile, keeping, opening, write_whole
+from streamlabel.experiments.record_file import RecordFile, keeping, opening
 from streamlabel.experiments.workers import results_of
 from streamlabel.store.guard import FileLock
-
-__all__ = ["Outcome", "Planned", "page_text", "planned", "record_file", "run_experiment", "write_results", "writing"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What was written: the page as text and as data, and why there are no pictures where there are none."""
-
-    text: str
-    data: dict[str, Any]
-    files: tuple[Path, ...]
-    no_pictures: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,54 +141,5 @@ def _results(work: _Work, n_jobs: int, out: Path) -> Iterator[Any]:
         yield from results_of(work.run, work.now, n_jobs, work.more if work.waits else None)
 
 
-def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: Path, command: str) -> Outcome:
-    """Page (``NAME.md``), data (``NAME.json``), pictures (``NAME-*.png``, ``.svg``), and where they come from.
-
-    All are of all records in the file. Commands, days, machines and versions go to ``NAME.run.json`` alone, so that
-    everything else is equal for equal records; but a page says where all commands were quick.
-    """
-    records = file.sorted_records
-    origin = read_origin(_origin_path(experiment, out))
-    if file.n_added or not origin.runs:
-        origin = with_command(origin, command)
-    page = _with_quick_form(experiment.page(records)) if origin.is_quick else experiment.page(records)
-    pictures = experiment.pictures(records)
-    files: list[Path] = []
-    shown: dict[str, str] = {}
-    missing = ""
-    try:
-        for picture in pictures:
-            files += draw(picture, out, experiment.name)
-            shown[picture.title] = f"{experiment.name}-{picture.name}.png"
-    except MissingExtraError as error:
-        missing = f"no pictures: {error}"
-    text = page_text(experiment, page, shown)
-    data = {"experiment": experiment.name, "sentence": page.sentence, **page.data}
-    written = {
-        f"{experiment.name}.md": text,
-        f"{experiment.name}.json": json.dumps(data, indent=2, allow_nan=False) + "\n",
-    }
-    path = _origin_path(experiment, out)
-    with keeping(out):
-        for name, content in written.items():
-            write_whole(out / name, content)
-        write_origin(dataclasses.replace(origin, n_records=len(records)), path)
-    return Outcome(text, data, (*(out / name for name in written), path, *files), missing)
-
-
-def _with_quick_form(page: Page) -> Page:
-    """The page, whose sentence begins with what a quick form is; where its records say that, as it is."""
-    if page.sentence.startswith(QUICK_FORM):
-        return page
-    said = f"{QUICK_FORM} a small grid), whose figures decide nothing."
-    return dataclasses.replace(page, sentence=f"{said} {page.sentence}")
-
-
 def _origin_path(experiment: Experiment[Any, Any], out: Path) -> Path:
     return out / f"{experiment.name}.run.json"
-
-
-def page_text(experiment: Experiment[Any, Any], page: Page, pictures: Mapping[str, str]) -> str:
-    """The page as Markdown: title, sentence, pictures (title to file), body."""
-    shown = [f"![{title}]({file})" for title, file in pictures.items()]
-    return "\n\n".join([f"# {experiment.title}", page.sentence, *shown, page.body.strip()]) + "\n"

@@ -10,28 +10,19 @@ from typing import TypeAlias
 import numpy as np
 
 from streamlabel.errors import NotFoundError
-from streamlabel.experiments import table3_page
-from streamlabel.experiments.experiment import Experiment, Option, Setting
-from streamlabel.experiments.records import Key
+from streamlabel.experiments.experiment import Experiment, Key, Option, Setting
+from streamlabel.experiments.paper import NEIGHBOURS
 from streamlabel.experiments.sets import NEWS_CORPUS, asked_name, load_set
-from streamlabel.experiments.table3_records import (
-    ALL,
-    CENTRED,
-    HALF_LABELS,
-    HALF_ROWS,
-    KEY,
-    OF_PAPER,
-    PAPER,
-    SIGNED,
-    NeighbourRecord,
-)
+from streamlabel.experiments.spec import Frame, PageSpec, Plot
 from streamlabel.stats.label_gram import centred_cross, signed_label_gram
 from streamlabel.streaming.trials import LAM
 from streamlabel.structure.represent import lasso_path
 from streamlabel.types import CSR, Dataset, FloatArray, IntArray
 
-__all__ = ["EXPERIMENT", "NeighbourTask", "find_label", "keys", "run", "run_on", "shown_names", "tasks"]
-
+ALL, HALF_LABELS, HALF_ROWS = "all others", "half of the others", "half of the rows"
+OF_PAPER = "the paper's neighbours"
+CENTRED, SIGNED = "centred", "as printed"
+KEY = ("dataset", "label", "view", "coding", "lam", "seed", "rank")
 LAMS = (LAM / 30.0, LAM / 10.0, LAM / 3.0, LAM, 10.0 * LAM / 3.0)
 N_NEIGHBOURS = 5
 LABELS = {
@@ -39,6 +30,36 @@ LABELS = {
     NEWS_CORPUS: ("avian influenza", "telemedicine", "microplastics"),
 }
 Code: TypeAlias = list[tuple[int, float]]  # (label, weight), largest weight first
+
+
+@dataclass(frozen=True)
+class NeighbourRecord:
+    """One neighbour of one label.
+
+    view : which labels were past, or which rows were seen: `ALL`, `HALF_LABELS`, `HALF_ROWS`; `OF_PAPER`: as `ALL`, but
+        the neighbour is the one at this place in the paper, whatever its weight
+    coding : `CENTRED`, or `SIGNED` as the paper prints it: answers -1/+1, no intercept
+    lam : the penalty as a share of the rows
+    neighbour, weight : at this rank, by size; "" and 0 where the code is shorter
+    code_size, n_yes, n_both : labels in the code; rows with the label; rows with it and the neighbour
+    available, kept : whether the neighbour that has this rank with all labels and rows was past here, and whether it is
+        in this code with the same sign
+    """
+
+    dataset: str
+    label: str
+    view: str
+    coding: str
+    lam: float
+    seed: int
+    rank: int
+    neighbour: str
+    weight: float
+    code_size: int
+    n_yes: int
+    n_both: int
+    available: bool
+    kept: bool
 
 
 @dataclass(frozen=True)
@@ -73,8 +94,8 @@ def keys(task: NeighbourTask) -> list[Key]:
     ]
 
 
-def _paper(dataset: str, label: str) -> tuple[str, ...]:
-    return PAPER.get(asked_name(dataset), {}).get(label, ())
+def _paper(dataset: str, label: str) -> list[str]:
+    return NEIGHBOURS.get(asked_name(dataset), {}).get(label, [])
 
 
 def run(task: NeighbourTask, done: Collection[Key] = ()) -> Iterator[NeighbourRecord]:
@@ -191,6 +212,118 @@ def _read_labels(text: str) -> tuple[str, ...]:
     return names
 
 
+_DRAWS = {HALF_ROWS: "kept with half of the rows", HALF_LABELS: "kept with half of the labels"}
+
+
+def _found(frame: Frame) -> Frame:
+    """Neighbours of labels that arrived after all others."""
+    return frame[(frame["view"] == ALL) & (frame["neighbour"] != "")]
+
+
+def _usual(frame: Frame) -> Frame:
+    return frame[(frame["coding"] == CENTRED) & (frame["lam"] == LAM)]
+
+
+def _written(code: Frame) -> str:
+    lines = code.sort_values("rank").itertuples()
+    return ", ".join(f"{one.weight:+.2f} {one.neighbour} ({one.n_both})" for one in lines)
+
+
+def _codes(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """Every label with its neighbours at every penalty and coding, and how many of the paper's are among them."""
+    found = []
+    sizes = frame[frame["view"] == ALL].groupby(["dataset", "label", "coding", "lam"], sort=False)
+    for (dataset, label, coding, lam), here in sizes:
+        code, paper = here[here["neighbour"] != ""], _paper(dataset, label)
+        found.append(
+            {
+                "dataset": dataset,
+                "label": label,
+                "coding": coding,
+                "penalty": f"{lam:.3g} (usual)" if lam == LAM else f"{lam:.3g}",
+                "labels in the code": str(here["code_size"].iloc[0]),
+                "neighbours (rows with both)": _written(code) or "none",
+                "shared with the paper": f"{code['neighbour'].isin(paper).sum()} of {len(paper)}" if paper else "",
+            }
+        )
+    return found
+
+
+def _firm(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """In how many draws a neighbour stayed in the code with its sign, of those in which it could have."""
+    drawn = _usual(frame)
+    drawn = drawn[drawn["available"]].groupby(["dataset", "label", "rank", "view"])["kept"].agg(["sum", "size"])
+    found = []
+    for one in _usual(_found(frame)).itertuples():
+        line = {"dataset": one.dataset, "label": one.label, "neighbour": one.neighbour, "weight": f"{one.weight:+.3f}"}
+        for view, title in _DRAWS.items():
+            key = one.dataset, one.label, one.rank, view
+            line[title] = "{} of {}".format(*drawn.loc[key]) if key in drawn.index else ""
+        found.append(line)
+    return found
+
+
+def _theirs(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """The paper's neighbours: rows that have both labels, and the weight in our code at each penalty."""
+    here = frame[frame["view"] == OF_PAPER]
+    found = []
+    for (dataset, label, _), lines in here.groupby(["dataset", "label", "rank"], sort=False):
+        first = lines.iloc[0]
+        line = {"dataset": dataset, "label": label, "in the paper": first["neighbour"]}
+        line["rows with both"] = f"{first['n_both']} of {first['n_yes']}"
+        for one in lines.sort_values("lam").itertuples():
+            line[f"weight at {one.lam:.1g}"] = f"{one.weight:+.3f}" if one.weight else "0"
+        found.append(line)
+    return found
+
+
+def _shared(frame: Frame, compared: Frame) -> str:
+    """How many of the paper's neighbours are in our codes at the usual penalty."""
+    code = _usual(_found(frame))
+    pairs = code[["dataset", "label"]].drop_duplicates().itertuples(index=False)
+    whole = {pair: _paper(*pair) for pair in pairs}
+    n_shared = sum(one.neighbour in whole[one.dataset, one.label] for one in code.itertuples())
+    return f"{n_shared} of {sum(map(len, whole.values()))}"
+
+
+def _stay(frame: Frame, compared: Frame) -> str:
+    """The share of draws of half of the rows in which a neighbour stays, the mean over neighbours."""
+    ranks = _usual(_found(frame))[["dataset", "label", "rank"]]
+    drawn = _usual(frame)
+    drawn = drawn[(drawn["view"] == HALF_ROWS) & drawn["available"]].merge(ranks)
+    shares = drawn.groupby(["dataset", "label", "rank"])["kept"].mean()
+    return f"{100 * shares.mean():.0f}%" if len(shares) else "none"
+
+
+def _drawn(frame: Frame, compared: Frame) -> Frame:
+    """The draws in which a neighbour could stay, in percent of them."""
+    names = _usual(_found(frame))[["dataset", "label", "rank", "neighbour"]]
+    drawn = _usual(frame)
+    drawn = drawn[drawn["view"].isin(_DRAWS) & drawn["available"]].drop(columns="neighbour")
+    shown = drawn.merge(names, on=["dataset", "label", "rank"]).sort_values(["dataset", "label", "rank"], kind="stable")
+    return shown.assign(stays=100.0 * shown["kept"], view=shown["view"].map(_DRAWS))
+
+
+PAGE = PageSpec(
+    tables={"codes": _codes, "firm": _firm, "theirs": _theirs},
+    facts={"shared": _shared, "stay": _stay},
+    plots=(
+        Plot(
+            "kept",
+            "Neighbours of labels: how often they stay when data are taken away",
+            "neighbour",
+            "stays",
+            "neighbour, largest weight first",
+            "draws in which it stays (%)",
+            "A neighbour that stays when half of the rows, or half of the other labels, are taken away is firm.",
+            panel="label",
+            line="view",
+            spread="",
+            of=_drawn,
+            bars=True,
+        ),
+    ),
+)
 EXPERIMENT = Experiment(
     name="table3",
     title="What labels are made of",
@@ -206,8 +339,7 @@ EXPERIMENT = Experiment(
     tasks=tasks,
     keys=keys,
     run=run,
-    page=table3_page.page,
-    pictures=table3_page.pictures,
+    page=PAGE,
     seeds=20,
     quick_seeds=5,
     options=(

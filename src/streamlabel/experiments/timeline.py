@@ -4,38 +4,44 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from streamlabel.errors import DataError
-from streamlabel.experiments import timeline_page
-from streamlabel.experiments.experiment import Experiment, Option, Setting
-from streamlabel.experiments.records import Key
-from streamlabel.experiments.sets import NEWS_CORPUS
-from streamlabel.experiments.timeline_always import SETTING
-from streamlabel.experiments.timeline_births import Birth, DatedRows, births, load_by_date
-from streamlabel.experiments.timeline_logistic import LogisticAlone
-from streamlabel.experiments.timeline_records import (
+from streamlabel.experiments.births import (
     ALWAYS_USED,
+    COMPARED,
+    EVER,
     KEY,
     LOGISTIC,
     METHODS,
     OWN_RIDGE,
     WITH_PAST,
+    Birth,
     BirthRecord,
+    DatedRows,
+    LogisticAlone,
+    age_edges,
+    births,
+    load_by_date,
     named,
 )
+from streamlabel.experiments.compare import mean_and_error
+from streamlabel.experiments.experiment import Experiment, Key, Option, Setting
+from streamlabel.experiments.sets import NEWS_CORPUS
+from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Plot, Versus
+from streamlabel.experiments.tables import standing_lines, with_spread
 from streamlabel.metrics.auc import label_auc, label_average_precision
-from streamlabel.streaming.classifier import LabelReport, StreamingLabelClassifier
+from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.trials import LAM, RECIPES, LabelReport
 from streamlabel.types import CSR, FloatArray
-
-__all__ = ["EXPERIMENT", "TimelineTask", "keys", "run", "run_on", "tasks"]
 
 STARTS: Mapping[str, tuple[int, ...]] = {NEWS_CORPUS: (2020,)}
 USUAL_STARTS = (1985, 1995)
+SETTING = {"lam": LAM, "metric": max(share for share, _, _ in RECIPES)}  # of the past that is always used
 _FORMS: Mapping[str, Mapping[str, Any]] = {OWN_RIDGE: {"lam": None, "metric": None}, ALWAYS_USED: SETTING}
 _CHUNK = 32  # arrivals between two evaluations
 _FIXED = 100  # rows by which scores are compared, bit by bit
@@ -216,6 +222,151 @@ def _read_starts(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(word) for word in words))
 
 
+_MEASURES = (Measure("auc", "AUC"), Measure("average_precision", "average precision"))
+NAMES = {
+    WITH_PAST: LEARNER,
+    OWN_RIDGE: "BR ridge",
+    LOGISTIC: "scikit-learn logistic",
+    ALWAYS_USED: "SLL past always used",
+}
+_SHOWN = tuple(NAMES[name] for name in COMPARED)
+_PAIR = (NAMES[ALWAYS_USED], NAMES[OWN_RIDGE])
+FEWEST_LABELS = 5  # a point of a picture rests on no fewer
+
+
+def _prepared(frame: Frame) -> Frame:
+    years = frame["years"].map(lambda n: "" if n == 1 else f", annotated {n} years")
+    return frame.assign(run=frame["dataset"] + ", born from " + frame["start"].astype(str) + " on" + years)
+
+
+def by_label(frame: Frame, methods: Sequence[str]) -> Frame:
+    """One value a label, age and method: the mean over the seeds that all these methods were run on."""
+    keys = ["dataset", "start", "run", "age", "label"]
+    here = frame[frame["method"].isin(methods)]
+    wide = here.pivot_table(index=[*keys, "seed"], columns="method", values=[one.field for one in _MEASURES])
+    if len(here["method"].unique()) < len(methods):
+        return here.iloc[:0]
+    means = wide.dropna().groupby(keys).mean()
+    return means.stack("method", future_stack=True).reset_index()
+
+
+def _split(frame: Frame) -> tuple[Frame, Frame]:
+    """Of all rows after the annotation; labels are the pairs."""
+    found = by_label(frame[frame["age"] == EVER], _SHOWN)
+    learner = frame[frame["method"] == LEARNER]
+    median = learner.groupby("run")["n_rows"].median().astype(int)
+    where = [run.partition(", ")[2] for run in found["run"]]
+    placed = found.assign(where=where, n_rows_a_label=found["run"].map(median))
+    return placed[placed["method"] == LEARNER], placed[placed["method"] != LEARNER]
+
+
+def _facts(frame: Frame, compared: Frame) -> list[dict[str, Any]]:
+    """One line a start: how many labels arrived, how the past was used, whether old scores stayed the same bits."""
+    arrived = frame[(frame["method"] == LEARNER) & (frame["age"] == EVER)]
+    return [
+        {
+            "run": run,
+            "labels at the start": int(here["n_known"].min()),
+            "arrived": int(here["label"].nunique()),
+            "median of annotated rows": int(here["n_rows"].median()),
+            "of them yes": int(here["n_yes"].median()),
+            "past used for": int(here[here["past_used"]]["label"].nunique()),
+            "arrivals that left all old scores the same bits": f"{here['unchanged'].sum():,} of {len(here):,}",
+        }
+        for run, here in arrived.groupby("run")
+    ]
+
+
+def _age_words(age: int, years: int) -> str:
+    edges = age_edges(years)
+    if age == EVER:
+        return "all later"
+    return f"{age} on" if age == edges[-1] else f"{age} to {edges[edges.index(age) + 1]}"
+
+
+def _ages(methods: Sequence[str], shown_ages: Sequence[int] | None = None) -> Callable[[Frame, Frame], Any]:
+    """A table of measures by age: every method, and the gain of the first over the others."""
+
+    def table(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+        found, values = [], by_label(frame, methods)
+        years = frame.drop_duplicates("run").set_index("run")["years"]
+        for (run, age), here in values.groupby(["run", "age"]):
+            if shown_ages is not None and age not in shown_ages:
+                continue
+            line = {"dataset": run, "years since birth": _age_words(age, years[run])}
+            for one in _MEASURES:
+                wide = here.pivot(index="label", columns="method", values=one.field)
+                line["labels"] = str(len(wide))
+                line |= {f"{one.title}, {method}": f"{wide[method].mean():.1f}" for method in methods}
+                for other in methods[1:]:
+                    gain, error, _ = mean_and_error(wide[methods[0]] - wide[other])
+                    line[f"{one.title}, gain over {other}"] = with_spread(gain, error, 2, signed=True)
+            found.append(line)
+        return found
+
+    return table
+
+
+def _summary(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """All rows after the annotation, a line a start, without the set and the years."""
+    lines = [*_ages(_SHOWN, (EVER,))(frame, compared)]
+    starts, hidden = frame.drop_duplicates("run").set_index("run")["start"], ("dataset", "years since birth")
+    return [
+        {"born from": str(starts[line["dataset"]])}
+        | {name: cell for name, cell in line.items() if name not in hidden and "BR ridge" not in name}
+        for line in lines
+    ]
+
+
+def _drawn(frame: Frame, compared: Frame) -> Frame:
+    """By age, where there are labels enough; the variant where it has learned every label that the others have."""
+    every = by_label(frame, _SHOWN)
+    more = by_label(frame, (*_SHOWN, NAMES[ALWAYS_USED]))
+    parts = every if not len(more) else every.merge(more[more["method"] == NAMES[ALWAYS_USED]], how="outer")
+    parts = parts[parts["age"] != EVER]
+    if not len(parts):
+        return parts
+    counts = parts.groupby(["run", "age", "method"])["label"].transform("size")
+    whole = parts[parts["method"] == LEARNER].groupby(["run", "age"])["label"].size()
+    expected = [whole.get(pair, 0) for pair in zip(parts["run"], parts["age"], strict=True)]
+    order = [*_SHOWN, NAMES[ALWAYS_USED]]
+    kept = parts[(counts >= FEWEST_LABELS) & (counts == expected)]
+    return kept.sort_values("method", key=lambda column: column.map(order.index), kind="stable").sort_values(
+        "run", kind="stable"
+    )
+
+
+def _plot(measure: Measure) -> Plot:
+    return Plot(
+        measure.field.replace("_", "-"),
+        f"Labels by age: {measure.title} on rows that followed",
+        "age",
+        measure.field,
+        "years since the label's first row, from",
+        f"{measure.title}, mean over labels (%)",
+        "A label is annotated in its first years and judged on later rows, by its age. Where SLL did not use the past, "
+        f"it is BR ridge and the two lie on each other. Points rest on {FEWEST_LABELS} labels or more; bands are "
+        "standard errors over labels.",
+        panel="run",
+        of=_drawn,
+    )
+
+
+PAGE = PageSpec(
+    prepare=_prepared,
+    names=NAMES,
+    order=(*_SHOWN, NAMES[ALWAYS_USED]),
+    versus=Versus(_MEASURES, pairs="label", split=_split),
+    tables={
+        "facts": _facts,
+        "ages": _ages(_SHOWN),
+        "always": _ages(_PAIR),
+        "summary": _summary,
+        "always_summary": _ages(_PAIR, (EVER,)),
+        "standings": standing_lines,
+    },
+    plots=(_plot(_MEASURES[0]), _plot(_MEASURES[1])),
+)
 EXPERIMENT = Experiment(
     name="timeline",
     title="Labels in the order of the calendar",
@@ -232,8 +383,7 @@ EXPERIMENT = Experiment(
     tasks=tasks,
     keys=keys,
     run=run,
-    page=timeline_page.page,
-    pictures=timeline_page.pictures,
+    page=PAGE,
     seeds=1,
     quick_seeds=1,
     options=(

@@ -9,26 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamlabel.errors import DataError
 from streamlabel.experiments.learners import Learner
 from streamlabel.experiments.methods import Method, Parameters
-from streamlabel.experiments.rows import learnable, unit_rows
+from streamlabel.experiments.sets import learnable, unit_rows
 from streamlabel.metrics.evaluate import evaluate
 from streamlabel.types import CSR, Dataset, FloatArray, IntArray
-
-__all__ = [
-    "HELD_OUT",
-    "Learned",
-    "Rows",
-    "Started",
-    "all_columns",
-    "as_text",
-    "choose",
-    "chosen_before",
-    "learn_batch",
-    "narrowed",
-]
 
 HELD_OUT = 0.2  # share of the training rows
 MOST_ROWS = 20_000  # of so many of them, drawn at random, where there are more
@@ -55,6 +43,7 @@ class Learned:
 
     past_seconds : CPU, of what was done before they arrived
     n_learned : the new labels that had a yes and a no (`all_columns` for the others)
+    decisions : whether each score is a yes, (n_test, k); None where the method decides nothing
     """
 
     scores: FloatArray
@@ -62,6 +51,7 @@ class Learned:
     wall_seconds: float
     cpu_seconds: float
     past_seconds: float
+    decisions: NDArray[np.bool_] | None = None
 
 
 def narrowed(train: Dataset, test: Dataset) -> tuple[CSR, CSR]:
@@ -96,8 +86,9 @@ class Started:
         wall, cpu = time.perf_counter(), time.process_time()
         self._learner.arrive(Y_new[:, able])
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        scores = all_columns(self._learner.scores(X_test), able, Y_new)
-        return Learned(scores, len(able), wall, cpu, self.past_seconds)
+        found, cut = self._learner.scores(X_test), self._learner.cut()
+        decisions = None if cut is None else all_columns((found > cut).astype(np.float64), able, Y_new) > 0.5
+        return Learned(all_columns(found, able, Y_new), len(able), wall, cpu, self.past_seconds, decisions)
 
 
 def learn_batch(method: Method, parameters: Parameters, rows: Rows, seed: int) -> Learned:

@@ -19,8 +19,6 @@ from typing import Any, TypeVar
 from streamlabel.errors import StreamlabelError
 from streamlabel.stats.threads import one_thread
 
-__all__ = ["results_of"]
-
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 _RESULT, _DONE, _ERROR = "result", "done", "error"

@@ -1,0 +1,205 @@
+"""Pages: templates that are filled, the report of a folder, and what the page of the committed records claims."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from streamlabel.errors import DataError, MissingExtraError, NotFoundError
+from streamlabel.experiments.compare import family_of, standings
+from streamlabel.experiments.experiment import EXPERIMENTS, Registered, Setting
+from streamlabel.experiments.record_file import read_records
+from streamlabel.experiments.report import ORDER, Results, fill, page_template, write_report, write_results
+from streamlabel.experiments.runner import planned, record_file, run_experiment
+from tiny_commands import no_picture
+from toy_experiment import TOY
+
+DOCS = Path(__file__).parents[2] / "docs"
+TOYS = {"toy": Registered("toy_experiment:TOY", "Counts."), "other": Registered("nowhere:NOTHING", "Not run.")}
+NAMES = sorted(EXPERIMENTS)
+
+
+def test_a_placeholder_that_nobody_fills_is_an_error():
+    assert fill("a {{b}}\n\n{{ c }}\n\nd", {"b": "B", "c": ""}.get) == "a B\n\nd"
+    with pytest.raises(DataError, match=r"page of x: nothing fills the placeholder \{\{ e \}\}"):
+        fill("{{b}} {{ e }}", {"b": "B"}.get, "the page of x")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_has_all_tables_facts_and_plots_of_its_experiment_and_no_others(name):
+    spec = EXPERIMENTS[name].load().page
+    places = set(re.findall(r"\{\{(.+?)\}\}", page_template(name)))
+    assert places == {*spec.tables, *spec.facts, *(f"plot {plot.name}" for plot in spec.plots)}
+
+
+@pytest.mark.parametrize("name", ["report", "results"])
+def test_the_report_names_tables_and_plots_that_there_are(name):
+    own = {"sets", "by_rows", "leads", "standings", "looked_at", "not_looked_at", "runs", "machines", "days"}
+    for place in set(re.findall(r"\{\{(.+?)\}\}", page_template(name))) - own:
+        kind, _, rest = place.rpartition(" ")
+        experiment, _, part = rest.partition(".")
+        spec = EXPERIMENTS[experiment].load().page
+        assert part in ({plot.name for plot in spec.plots} if kind else {*spec.tables, *spec.facts})
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    pytest.importorskip("pandas")
+    file = record_file(TOY, tmp_path / "results")
+    run_experiment(TOY, planned(TOY, Setting(("a",), (0, 1))), file)
+    write_results(TOY, file, tmp_path / "results", "streamlabel reproduce toy --seeds 2")
+    (tmp_path / "words.md").write_text(
+        "{{toy.count}} {{other.anything}}\n\n{{plot toy.values}}\n\n{{toy.values}}\n\n{{runs}}\n"
+    )
+    return tmp_path
+
+
+def make(folder: Path, experiments=TOYS):
+    pictures = folder / "docs" / "_static" / "results"
+    return write_report(folder / "results", folder / "docs" / "results.md", pictures, folder / "words.md", experiments)
+
+
+def test_a_report_has_tables_pictures_commands_and_what_is_missing(folder):
+    pytest.importorskip("matplotlib")
+    found = make(folder)
+    text = (folder / "docs" / "results.md").read_text(encoding="utf-8")
+    assert text == found.text
+    for part in ("6 *Not run: `streamlabel reproduce other`.*", "#### a", "`streamlabel reproduce toy --seeds 2`"):
+        assert part in text
+    assert "![Values](_static/results/toy-values.png)" in text
+    assert (folder / "docs" / "_static" / "results" / "toy-values.png").is_file()
+    assert found.not_run == ("other",)
+    assert json.loads(json.dumps(found.data))["experiments"]["toy"]["n_records"] == 6
+    assert set(ORDER) == set(EXPERIMENTS)
+
+
+def test_a_report_may_write_the_page_of_every_experiment(folder):
+    out = folder / "r.md"
+    write_report(folder / "results", out, folder, folder / "words.md", TOYS, pages=folder / "pages")
+    assert (folder / "pages" / "toy.md").read_bytes() == (folder / "results" / "toy.md").read_bytes()
+
+
+def test_records_are_only_read(folder):
+    before = {path.name: path.read_bytes() for path in (folder / "results").iterdir()}
+    path = folder / "results" / "toy.jsonl"
+    with open(path, "ab") as file:
+        file.write(b'{"a line that is being wri')
+    make(folder)
+    path.write_bytes(before["toy.jsonl"])
+    assert {path.name: path.read_bytes() for path in (folder / "results").iterdir()} == before
+
+
+def test_a_folder_without_records_a_wrong_word_and_a_missing_package_are_one_error_each(folder, tmp_path, monkeypatch):
+    with pytest.raises(NotFoundError, match="has no records of any experiment; run one"):
+        write_report(tmp_path / "empty", tmp_path / "r.md", tmp_path, None, TOYS)
+    (folder / "words.md").write_text("{{toy.nothing}}")
+    with pytest.raises(DataError, match=r"words\.md: nothing fills the placeholder \{\{toy\.nothing\}\}"):
+        make(folder)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match=r"needs the package pandas: pip install 'streamlabel\[experiments\]'"):
+        make(folder)
+    assert not (folder / "docs" / "results.md").exists()
+
+
+def test_without_matplotlib_a_report_has_no_pictures_and_says_so(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    found = make(folder)
+    assert found.missing.endswith("pip install 'streamlabel[experiments]'")
+    assert "![" not in found.text
+
+
+# What docs/results.md says in words must be true of the committed records.
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory) -> Path:
+    pytest.importorskip("pandas")
+    folder = tmp_path_factory.mktemp("committed")
+    with tarfile.open(DOCS / "_static" / "results" / "records.tar.gz") as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+def results(committed: Path, name: str) -> Results:
+    experiment = EXPERIMENTS[name].load()
+    return Results(experiment, read_records(committed / f"{name}.jsonl", experiment.record, experiment.key))
+
+
+def test_the_page_of_results_is_short_and_made_of_the_committed_records(committed, tmp_path, monkeypatch):
+    monkeypatch.setattr("streamlabel.experiments.report.draw", no_picture)
+    (tmp_path / "words.md").write_text(page_template("results"), encoding="utf-8")
+    made = write_report(committed, tmp_path / "results.md", tmp_path / "_static" / "results", tmp_path / "words.md")
+    assert made.text == (DOCS / "results.md").read_text(encoding="utf-8")
+    assert 15_000 < len(made.text.encode()) < 20_000
+    assert made.text.count("|--") >= 6  # tables
+    shown = re.findall(r"\]\((_static/results/.*?\.png)\)", made.text)
+    assert len(shown) == 6
+    assert {path.name for path in (DOCS / "_static" / "results").iterdir()} == {
+        "records.tar.gz", *(Path(link).name for link in shown),
+    }  # fmt: skip
+    lines = [line.split("|") for line in made.text.splitlines() if re.match(r"\|.* (ahead|behind) \(", line)]
+    leads = {cells[1].strip(): cells[2:6] for cells in lines}
+    for against in ("ridge", "logistic regression", "linear SVM", "LEML", "SLEEC"):
+        assert all("ahead" in cell for cell in leads[against][:2]), "up to a thousand answers SLL is ahead of all"
+    for against in ("logistic regression", "linear SVM", "napkinXC tree", "SLL logistic"):
+        assert "behind" in leads[against][3], "with all rows annotated"
+
+
+def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
+    table2 = results(committed, "table2").compared
+    claim = table2[
+        (table2["competitor"] == "BR ridge")
+        & (table2["measure"] == "P@1")
+        & table2["dataset"].isin(["bibtex", "delicious"])
+    ]
+    assert len(claim) == 10
+    assert claim["gain"].abs().max() < 0.3
+    logistic = table2[(table2["competitor"].map(family_of) == "logistic regression") & table2["counted"]]
+    assert set(logistic[logistic["measure"].isin(["micro AUC", "ranking loss"])]["verdict"]) == {"loses"}
+    p1 = standings(logistic[logistic["measure"] == "P@1"], ["dataset"]).set_index("dataset")["lead"]
+    assert (p1["bibtex"], p1["delicious"], p1["eurlex-4k (stand-in eurlex57k)"]) == ("ahead", "behind", "behind")
+    ridge = table2[(table2["competitor"] == "BR ridge") & (table2["verdict"] == "wins") & table2["counted"]]
+    assert ridge["dataset"].tolist() == ["delicious"] * 13
+    budget = results(committed, "budget")
+    few = budget.compared[(budget.compared["dataset"] == "reuters-21578") & (budget.compared["n_rows"] <= 100)]
+    level = standings(few.assign(against=few["competitor"].map(family_of)), ["against"]).set_index("against")["lead"]
+    assert {name for name, lead in level.items() if lead == "level"} == {"ridge", "linear SVM", "LEML"}
+    assert set(level) == {"level", "ahead"}
+    auc = budget.compared[(budget.compared["measure"] == "AUC")].set_index(["dataset", "competitor", "where"])["gain"]
+    assert all(auc["reuters-21578", "scikit-learn logistic", f"{n} rows"] < -2.0 for n in (500, 1000, 2000))
+    needed = [line["AUC"] for line in budget.sections("savings")["delicious"]][:6]
+    assert all(2.0 <= float(cell.split("(")[1].rstrip("x)")) <= 9.0 for cell in needed)
+    assert budget.value("bar") == "met"
+
+
+@pytest.mark.slow
+def test_what_the_page_says_of_the_calendar(committed):
+    timeline = results(committed, "timeline")
+    facts = timeline.sections("facts")[""]
+    assert [line["past used for"] for line in facts] == ["0", "0", "0"]
+    assert sum(int(line["arrived"]) for line in facts) == 641
+    found = timeline.compared[timeline.compared["competitor"] == "scikit-learn logistic"]
+    assert found[found["measure"] == "AUC"]["verdict"].tolist() == ["loses"] * 3
+    assert sorted(found[found["measure"] == "average precision"]["verdict"]) == ["ties", "wins", "wins"]
+
+
+@pytest.mark.parametrize("name", [*sorted(set(NAMES) - {"timeline"}), pytest.param("timeline", marks=pytest.mark.slow)])
+def test_the_committed_records_open_and_have_a_whole_page(name, committed):
+    found = results(committed, name)
+    text = fill(page_template(name), lambda place: "" if place.startswith("plot ") else found.value(place))
+    assert "nan" not in text.lower().replace("finance", "")
+    json.dumps(found.data, allow_nan=False, default=lambda value: value.item())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_of_no_records_is_there_and_empty(name, tmp_path):
+    pytest.importorskip("pandas")
+    experiment = EXPERIMENTS[name].load()
+    outcome = write_results(experiment, record_file(experiment, tmp_path), tmp_path, "x")
+    assert outcome.text.startswith("# ")
+    assert outcome.data["comparisons"] == []
