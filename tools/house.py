@@ -15,9 +15,9 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 # What may not grow; lower a limit when the house has become smaller.
 LIMITS = {
-    "modules": 232,
-    "lines": 36_650,
-    "one importer": 40,
+    "modules": 182,
+    "lines": 34_000,
+    "one importer": 23,
     "chain": 25,
     "private uses": 136,
     "longest": 880,
