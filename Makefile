@@ -6,13 +6,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 XDIST  ?= -n 2
+CORE   := $(addprefix tests/,baselines classifier metrics stats store streaming structure tagging theory)
 REPRODUCE := $(BIN)/streamlabel reproduce
 
 # ../shared/data is where the developers keep the real data sets; elsewhere set STREAMLABEL_DATA yourself.
 STREAMLABEL_DATA ?= $(abspath $(wildcard ../shared/data))
 export STREAMLABEL_DATA
 
-.PHONY: help demo test test-slow test-core lint format bench results docs lock clean
+.PHONY: help demo test test-slow test-core test-lowest lint format bench results docs lock clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,6 +51,12 @@ test-core: $(VENV)/.created  ## the tests with no extra installed, in an environ
 	$(PYTHON) -m venv $(VENV)-core
 	$(VENV)-core/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[test]'
 	$(VENV)-core/bin/python -m pytest $(XDIST) -m "not slow" $(ARGS)
+
+test-lowest: $(VENV)/.created  ## the tests of the core with the lowest versions that pyproject.toml allows
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check --quiet install uv
+	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python --resolution lowest-direct -e '.[test]'
+	$(VENV)-lowest/bin/python -m pytest $(XDIST) -m "not slow" $(CORE) $(ARGS)
 
 lint: $(VENV)/.dev  ## style, import directions, types, the size of the house
 	$(BIN)/ruff check .
@@ -92,4 +99,4 @@ lock: pyproject.toml  ## raise the development versions in constraints.txt
 	rm -rf $(VENV)-lock
 
 clean:  ## remove what the targets made, but for results/
-	rm -rf $(VENV) $(VENV)-core $(VENV)-lock build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-core $(VENV)-lowest $(VENV)-lock build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
