@@ -43,8 +43,6 @@ N_HIDDEN, N_SKETCH = 64, 512
 # A recipe is out when any measure falls by more than this many points against own ridge, or when it gains less than
 # that many on average: the best of many recipes seems to gain a fifth of a point where none helps (EURLEX57K by date).
 _MOST_LOST, LEAST_GAIN = 0.05, 0.3
-# Gains that differ by less are ties: six draws tell them apart to some tenths of a point.
-_TIE = 0.1
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,7 @@ class Clarity:
 
     gain : over learning alone (0 where that was chosen)
     lead, lead_error : over the best other recipe that might have been chosen, and the standard error of that over the
-        trials; None where there was no other. A lead below its error could have gone the other way with other draws
-        (ties go to the simpler recipe, so that it may be a little below zero).
+        trials; None where there was no other. A lead below its error could have gone the other way with other draws.
     """
 
     gain: float
@@ -149,9 +146,8 @@ def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: boo
     """The recipe with the largest mean gain over own ridge, among those that lose on no measure.
 
     The gain is the mean of P@k (three together), AUC and average precision. It must be more than three tenths of a
-    point and exceed its standard error. All is compared in hundredths of a point. Gains within a tenth of a point of
-    the largest are ties, and go to the recipe that stands first in `RECIPES`: without a metric before with one, without
-    a code before with one, weaker pulls before stronger.
+    point and exceed its standard error. All is compared in hundredths of a point, and ties go to the recipe that stands
+    first in `RECIPES`: without a metric before with one, without a code before with one, weaker pulls before stronger.
     ``anchors`` or ``metrics`` False leaves recipes with them out.
     """
     measures = np.stack([trial.measures for trial in trials])
@@ -163,7 +159,7 @@ def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: boo
     allowed &= mean > np.maximum(points(error), LEAST_GAIN)
     allowed &= [(anchors or lam is None) and (metrics or not share) for share, lam, _ in RECIPES]
     allowed[0] = True  # own ridge, whose gain is zero
-    best = int(np.argmax(allowed & (mean >= points(mean[allowed].max() - _TIE))))
+    best = int(np.where(allowed, mean, -np.inf).argmax())
     others = np.where(allowed & (np.arange(len(RECIPES)) != best), mean, -np.inf)
     second = int(others.argmax()) if others.max() > -np.inf else best
     lead = overall[:, best] - overall[:, second]
