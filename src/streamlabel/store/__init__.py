@@ -11,23 +11,22 @@ another. Every change, a roll-back too, ends versions and begins others: that is
 
 ==================  =====================================================================================
 `format`            the number of the format and how to raise it, names of files, tables
-`limits`            what is checked before a directory of unknown origin is believed
-`files`             numbered files: create, map, flush
-`segments`          rows of classifiers in such files, dense or sparse, with checksums
-`catalogue`         SQLite: how it is opened, which journal, what its errors mean
-`lock`, `writer`    the one writer; a change: rows, flush, commit
+`guard`             one writer at a time; what is checked before a directory of unknown origin is believed
+`sqlite`            the catalogue: how it is opened, which journal, what its errors mean
+`segments`          numbered files, and rows of classifiers in them, with checksums
+`writer`            a change: rows, flush, commit
 `reader`            one revision (`Snapshot`)
 `classifiers`       its classifiers, multiplied in blocks that never move
-`parts`             JSON and arrays beside the labels; `learning`: the rows kept to go on learning
-`create`, `append`  a model into a new directory; labels behind those that are there
+`parts`             JSON and arrays beside the labels; `stored_rows`: the rows kept to go on learning
+`append`            a model into a new directory; labels behind those that are there
 `assemble`          the estimator again
-`records`           labels, history, differences, sizes
-`changes`           rename, retire, threshold, roll back; `merge`, `vacuum`
+`history`           labels, revisions, differences, sizes
+`changes`           rename, retire, threshold, roll back, learn again, vacuum; `merge`
 `doctor`            find damage, explain it, repair what can be repaired
 `model_store`       `ModelStore`, the door to all of it; `stored_model`: its reading half
-`tagger_store`      `Tagger` with `save` and `open`, on a store
-`annotated_tagger`  from the export of an annotation tool to a stored tagger
-`batch_predict`     labels for many rows within a memory; `fast_top`: found in float32, scored in float64
+`stored_tagger`     `Tagger` with `save` and `open`, on a store; from the export of an annotation tool
+`predict`           labels for many rows within a memory
+`sums_file`         sums over rows in a file
 ==================  =====================================================================================
 
 Weights are rounded to float32 when they are stored, and products are made in float64; a choice of float64 rows would

@@ -1,10 +1,9 @@
 """What annotation tools export, read as texts, labels and, cell by cell, what nobody was asked.
 
 =================  =====================================================================================
-`door`             `load_annotations`: tells the tools apart, reads one file or one a person
-`doccano`, ...     one record of a tool -> the text and the answers it was given
-`answers`          answers -> yes, no, not asked: the newest of each person, then the majority
-`result`           `Annotations`, what comes out
+`read`             `load_annotations`: tells the tools apart, reads one file or one a person
+`tools`            one record of a tool -> the text and the answers it was given
+`answers`          answers -> yes, no, not asked: the newest of each person, then the majority; `Annotations`
 `stream`           records of JSON Lines, JSON arrays and CSV, one at a time
 =================  =====================================================================================
 
