@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from streamlabel.errors import DataError, MissingExtraError, NotFoundError
+from streamlabel.experiments import report
 from streamlabel.experiments.compare import family_of, standings
 from streamlabel.experiments.experiment import EXPERIMENTS, Registered, Setting
 from streamlabel.experiments.record_file import read_records
@@ -203,3 +204,11 @@ def test_a_page_of_no_records_is_there_and_empty(name, tmp_path):
     outcome = write_results(experiment, record_file(experiment, tmp_path), tmp_path, "x")
     assert outcome.text.startswith("# ")
     assert outcome.data["comparisons"] == []
+
+
+def test_what_was_not_run_is_said_once(tmp_path):
+    whole = report._Whole(tmp_path, tmp_path / "page.md", tmp_path)
+    whole.not_run = ["figure1", "table2"]
+    places = ("plot figure1.curves", "figure1.rows", "table2.everybody", "table2.claim")
+    said = "*Not run: `streamlabel reproduce {}`.*"
+    assert [whole.value(place) for place in places] == [said.format("figure1"), "", said.format("table2"), ""]

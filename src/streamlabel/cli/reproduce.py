@@ -46,9 +46,9 @@ _LAZY: dict[str, LazyCommand] = {
 def reproduce() -> None:
     """Run an experiment and write its records, tables and pictures.
 
-    The main evidence is budget. With --quick an experiment takes a minute or two and shows how it works; without, from
-    seconds (table3) to tens of minutes. An interrupted run goes on where it stopped when the same command is given
-    again.
+    The main evidence is budget. With --quick an experiment takes seconds to a minute and shows how it works; without,
+    from seconds (table3) to hours (table2 on large sets). An interrupted run goes on where it stopped when the same
+    command is given again.
     """
 
 

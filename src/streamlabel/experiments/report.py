@@ -239,6 +239,9 @@ def write_report(
         )
     pandas()
     text = fill(words, whole.value, str(template or "the template of the report"))
+    if all(origin.is_quick for origin in whole.origins.values()):
+        title, _, rest = text.partition("\n\n")
+        text = f"{title}\n\n{QUICK}\n\n{rest}"
     data = whole.data
     notes: list[str] = []
     if pages is not None:
@@ -262,6 +265,7 @@ class _Whole:
         self.origins: dict[str, Origin] = {}
         self.not_run: list[str] = []
         self.missing = ""
+        self._said: frozenset[str] = frozenset()  # of the experiments that were not run: a page says it once
 
     def value(self, place: str) -> str | None:
         own = {
@@ -269,8 +273,8 @@ class _Whole:
             "by_rows": self._by_rows,
             "leads": self._leads,
             "standings": self._standings,
-            "looked_at": lambda: ", ".join(looked_at(self.datasets)[0]) or "none of these sets",
-            "not_looked_at": lambda: ", ".join(looked_at(self.datasets)[1]) or "none of these sets",
+            "looked_at": lambda: ", ".join(looked_at(self.datasets)[0]) or "none of these",
+            "not_looked_at": lambda: ", ".join(looked_at(self.datasets)[1]) or "none of these",
             "runs": self._runs,
             "machines": lambda: "; ".join(self._kept("machine")) or "not kept",
             "days": lambda: (
@@ -282,7 +286,8 @@ class _Whole:
         kind, _, name = place.rpartition(" ")
         experiment, _, part = name.partition(".")
         if experiment in self.not_run:
-            return "" if kind else f"*Not run: `streamlabel reproduce {experiment}`.*"
+            said, self._said = experiment in self._said, self._said | {experiment}
+            return "" if said else f"*Not run: `streamlabel reproduce {experiment}`.*"
         if experiment not in self.found:
             return None
         results = self.found[experiment]
