@@ -1,7 +1,8 @@
-"""Removes the reference pages of modules that are gone, which would otherwise stop every later build in this folder."""
+"""Removes the reference pages that name modules that are gone; they would stop every later build in this folder."""
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from sphinx.application import Sphinx
 
 def remove_stale_pages(app: Sphinx) -> None:
     for page in (Path(app.srcdir) / "generated" / "api").glob("*.rst"):
-        if not _exists(page.stem):
+        named = re.findall(r"^ +(streamlabel[\w.]+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        if not all(map(_exists, (page.stem, *named))):
             page.unlink()
 
 
