@@ -255,3 +255,17 @@ def test_every_layer_with_public_modules_is_in_the_reference() -> None:
     for name in streamlabel.__all__:
         if name != "__version__":
             assert f"`streamlabel.{name}`" in page, f"api.md does not name {name}"
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_results() -> None:
+    def table(page: Path) -> list[list[str]]:
+        lines = page.read_text(encoding="utf-8").partition("| annotated rows |")[2].splitlines()
+        rows = itertools.takewhile(lambda line: line.startswith("|"), lines[1:])
+        return [[cell.strip() for cell in line.strip("|").split("|")] for line in rows][1:]
+
+    order = (2, 1, 4)  # Delicious, Bibtex, Reuters-21578
+    measured = {row[0]: [float(row[column].split()[0]) for column in order] for row in table(DOCS / "results.md")}
+    shown = {row[0]: [float(cell) for cell in row[1:]] for row in table(ROOT / "README.md")}
+    assert len(shown) == 4
+    for rows, gains in shown.items():
+        assert gains == pytest.approx(measured[rows], abs=0.0501), rows

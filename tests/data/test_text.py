@@ -202,3 +202,12 @@ def test_a_text_set_becomes_a_data_set() -> None:
     later = vectorise(TextDataset(texts=["cat zebra"], Y=dataset.Y[:1], label_names=("a", "b")), vectorizer)
     assert later.feature_names == result.feature_names
     assert vectorise(dataset).n_rows == 5
+
+
+def test_of_equally_frequent_terms_the_first_in_the_alphabet_stay() -> None:
+    """Also beside many ties, where an unstable sort keeps other ones on other processors."""
+    words = [f"word{j:03}" for j in range(200)]
+    texts = [" ".join(words), " ".join(reversed(words)), "word150 word190"]
+    vectorizer = TextVectorizer(max_features=10, min_df=1).fit(texts)
+    assert vectorizer.terms_ == (*words[:8], "word150", "word190")
+    assert np.array_equal(vectorizer.transform(texts).toarray(), vectorizer.fit_transform(texts).toarray())

@@ -115,3 +115,23 @@ def test_a_gain_that_trials_cannot_tell_from_none_is_refused(gain, taken):
     measures[anchored] = gain
     chosen = choose_recipe([Trial(1.0, measures)] * 3)
     assert chosen.anchored is taken
+
+
+def test_ties_go_to_the_recipe_that_stands_first_and_the_report_says_how_clear_it_was():
+    """Gains that differ by less than a hundredth of a point are ties; a clear lead is said with its error."""
+    first, later = RECIPES.index((0.1, None, 1.0)), RECIPES.index((0.3, LAM, 3.0))
+    measures = np.full((len(RECIPES), 5), 50.0)
+    measures[first] += 2.0
+    measures[later] += 2.0 + 1e-9
+    tied = choose_recipe([Trial(1.0, measures)] * 6)
+    assert (tied.share, tied.anchored) == (0.1, False)
+    assert (tied.clarity.gain, tied.clarity.lead, tied.clarity.lead_error) == (2.0, 0.0, 0.0)
+    apart = [Trial(1.0, measures + (np.arange(len(RECIPES)) == later)[:, None] * lead) for lead in (1.0, 2.0, 3.0)]
+    clear = choose_recipe(apart)
+    assert (clear.share, clear.anchored) == (0.3, True)
+    assert (clear.clarity.gain, clear.clarity.lead, clear.clarity.lead_error) == (4.0, 2.0, 0.58)  # 1 / sqrt(3)
+
+
+def test_where_nothing_else_is_allowed_there_is_no_lead():
+    clarity = choose_recipe(trials()).clarity
+    assert (clarity.gain, clarity.lead, clarity.lead_error) == (0.0, None, None)
