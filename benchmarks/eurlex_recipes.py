@@ -20,7 +20,7 @@ from streamlabel.data.streams import first_occurrence
 from streamlabel.metrics.auc import label_auc, label_average_precision
 from streamlabel.stats.spectral import centred_kernel
 from streamlabel.stats.threads import one_thread
-from streamlabel.streaming.arrival import MOST_SCORED
+from streamlabel.streaming.arrival import MOST_SCORED, run_trials
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.trials import sketch
 from streamlabel.structure.represent import represent
@@ -50,7 +50,7 @@ def new_labels(cut: str) -> Iterator[dict[Recipe, tuple[float, float]]]:
 def judge(model, X, y, X_later, later) -> dict[Recipe, tuple[float, float]]:
     W, mean, n_rows = model.coef_.T, np.asarray(X.mean(axis=0)), len(y)
     kernel, target = centred_kernel(X, mean), y - y.mean()
-    strength = np.exp(np.mean([np.log(trial.strength) for trial in model._trials(n_rows)]))
+    strength = np.exp(np.mean([np.log(trial.strength) for trial in run_trials(model.state_, n_rows)]))
     scores = np.asarray(X @ W)
     scores -= scores.mean(axis=0)
     near = np.sort(np.argsort(-np.abs(scores.T @ target))[:MOST_SCORED])

@@ -24,7 +24,7 @@ from streamlabel.data.news import make_news_corpus
 from streamlabel.data.rows import rows_of_names
 from streamlabel.data.text import TextVectorizer
 from streamlabel.tagging import text_answers as weak_answers
-from streamlabel.tagging.tagger import MemoryTagger
+from streamlabel.tagging.tagger import Tagger
 from streamlabel.tagging.vectorizers import HashedTextVectorizer
 
 N_FIT = 1200
@@ -61,20 +61,20 @@ def read(name: str, seed: int = 0) -> Tagged:
 def compare_vectorisers(texts: list[str], tags: list[list[str]]) -> None:
     print(f"{'vectoriser':24} {'columns':>8} {'P@1':>6} {'P@3':>6} {'P@5':>6}")
     for name, vectorizer in VECTORISERS.items():
-        tagger = MemoryTagger(vectorizer).fit(texts[:N_FIT], tags[:N_FIT])
+        tagger = Tagger(vectorizer).fit(texts[:N_FIT], tags[:N_FIT])
         found = tagger.suggest(texts[N_FIT:], k=5)
         hits = np.array([[tag in row for tag, _ in best] for best, row in zip(found, tags[N_FIT:], strict=True)])
         measures = " ".join(f"{100 * hits[:, :k].mean():6.1f}" for k in (1, 3, 5))
         print(f"{name:24} {tagger.classifier_.n_features_in_:8} {measures}", flush=True)
 
 
-def hidden_labels(texts: list[str], tags: list[list[str]]) -> tuple[list[str], MemoryTagger]:
+def hidden_labels(texts: list[str], tags: list[list[str]]) -> tuple[list[str], Tagger]:
     """Some labels, and a tagger that does not know them."""
     counts = Counter(tag for row in tags[:N_FIT] for tag in row)
     later = Counter(tag for row in tags[N_FIT:] for tag in row)
     usable = sorted(tag for tag, count in counts.items() if count >= 12 and later[tag] >= 3)
     new = np.random.default_rng(3).choice(usable, min(25, len(usable) // 2), replace=False).tolist()
-    return new, MemoryTagger().fit(texts[:N_FIT], [[tag for tag in row if tag not in new] for row in tags[:N_FIT]])
+    return new, Tagger().fit(texts[:N_FIT], [[tag for tag in row if tag not in new] for row in tags[:N_FIT]])
 
 
 def compare_answers(texts: list[str], tags: list[list[str]]) -> None:
@@ -104,7 +104,7 @@ def draw(tags: list[list[str]], name: str, n_yes: int, n_no: int, near: bool, se
 
 
 def judged(
-    base: MemoryTagger, texts: list[str], tags: list[list[str]], name: str, answers: tuple[list[int], list[int]],
+    base: Tagger, texts: list[str], tags: list[list[str]], name: str, answers: tuple[list[int], list[int]],
     weak_no: int | None,
 ) -> tuple[float, ...]:  # fmt: skip
     truth = np.array([name in row for row in tags[N_FIT:]])
@@ -129,9 +129,7 @@ def compare_starts(texts: list[str], tags: list[list[str]]) -> None:
                 print(f"{n_yes:17} {n_weak:8} {word:>8} {measures}", flush=True)
 
 
-def measure(
-    base: MemoryTagger, texts: list[str], tags: list[list[str]], new: list[str], n_yes: int, n_weak: int
-) -> str:
+def measure(base: Tagger, texts: list[str], tags: list[list[str]], new: list[str], n_yes: int, n_weak: int) -> str:
     rows = []
     for number, name in enumerate(new):
         truth = np.array([name in row for row in tags[N_FIT:]])

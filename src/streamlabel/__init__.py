@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from streamlabel.baselines.leml import LEML
     from streamlabel.baselines.sleec import SLEEC
     from streamlabel.store.model_store import ModelStore
-    from streamlabel.store.stored_tagger import Tagger
     from streamlabel.streaming.classifier import StreamingLabelClassifier
+    from streamlabel.tagging.tagger import Tagger
     from streamlabel.types import Dataset, TextDataset
 
 __all__ = [
@@ -34,7 +34,7 @@ _HOMES = {
     "ModelStore": "streamlabel.store.model_store",
     "SLEEC": "streamlabel.baselines.sleec",
     "StreamingLabelClassifier": "streamlabel.streaming.classifier",
-    "Tagger": "streamlabel.store.stored_tagger",
+    "Tagger": "streamlabel.tagging.tagger",
     "TextDataset": "streamlabel.types",
 }
 

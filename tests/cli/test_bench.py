@@ -25,7 +25,7 @@ def test_timings_of_a_small_set():
 
 def test_steps_are_parts_of_the_whole():
     steps = {step.what: step for step in time_steps(make_twin(300, 60, 30, 10, 3, random_state=0), n_labels=5)}
-    for name in ("recognises", "cross", "represent", "_products", "_solve_plain", "gather", "_commit"):
+    for name in ("recognises", "cross", "represent", "_products", "_solve_plain", "_gather", "grown"):
         assert 0 < steps[name].ms <= steps["add_labels"].ms, name
     assert steps["_solve_plain"].floor_bytes > 8 * 60 * 60 / 2
 

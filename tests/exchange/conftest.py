@@ -7,7 +7,7 @@ import pytest
 
 from streamlabel import StreamingLabelClassifier
 from streamlabel.data.news import make_news_corpus
-from streamlabel.tagging.tagger import MemoryTagger
+from streamlabel.tagging.tagger import Tagger
 
 NAMES = ["=cmd|' /C calc'!A0", "-1+2", "@SUM(A1)", "+é", 'a, "b"', "<img src=x>", "日本語"]
 
@@ -33,6 +33,6 @@ def news():
 
 @pytest.fixture(scope="session")
 def tagger(news):
-    return MemoryTagger(classifier=StreamingLabelClassifier(beta=1.0)).fit(
+    return Tagger(classifier=StreamingLabelClassifier(beta=1.0)).fit(
         news.texts[:300], news.Y[:300], label_names=news.label_names
     )

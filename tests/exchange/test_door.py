@@ -10,7 +10,7 @@ import pytest
 from streamlabel import ModelStore, StreamingLabelClassifier
 from streamlabel.errors import DataError, MissingExtraError
 from streamlabel.exchange.export import FORMATS, export
-from streamlabel.tagging.tagger import MemoryTagger
+from streamlabel.tagging.tagger import Tagger
 
 
 def test_the_format_is_told_by_name_or_ending(classifier, tmp_path):
@@ -38,7 +38,7 @@ def test_a_tagger_and_a_stored_model_are_exported_like_their_classifier(classifi
 def test_what_is_not_fitted_or_no_model_is_refused(name, tmp_path):
     for model, problem in (
         (StreamingLabelClassifier(), "not fitted"),
-        (MemoryTagger(), "knows no label"),
+        (Tagger(), "knows no label"),
         (object(), "object cannot be exported"),
     ):
         with pytest.raises(DataError, match=problem):

@@ -13,7 +13,7 @@ import pytest
 
 from streamlabel.errors import ConflictError, DataError
 from streamlabel.exchange.export import export
-from streamlabel.tagging.tagger import MemoryTagger
+from streamlabel.tagging.tagger import Tagger
 
 needs_mlflow = pytest.mark.skipif(find_spec("mlflow") is None, reason="the extra mlflow is not installed")
 
@@ -74,7 +74,7 @@ def test_a_vectoriser_of_ones_own_is_refused(tmp_path):
     def lengths(texts):
         return [[len(text), text.count(" ")] for text in texts]
 
-    tagger = MemoryTagger(lengths).fit(["a", "b c", "d e f", "gg"], [["x"], ["y"], ["y"], ["x"]])
+    tagger = Tagger(lengths).fit(["a", "b c", "d e f", "gg"], [["x"], ["y"], ["y"], ["x"]])
     with pytest.raises(DataError, match="cannot be written without pickle"):
         export(tagger, tmp_path / "tagger", "mlflow")
     assert not list(tmp_path.iterdir())

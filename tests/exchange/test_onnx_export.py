@@ -11,7 +11,7 @@ from streamlabel.data.text import TextVectorizer
 from streamlabel.errors import DataError
 from streamlabel.exchange import onnx_export
 from streamlabel.exchange.export import export
-from streamlabel.tagging.tagger import MemoryTagger
+from streamlabel.tagging.tagger import Tagger
 
 onnx = pytest.importorskip("onnx", reason="the extra onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is a development tool")
@@ -72,9 +72,7 @@ def test_texts_to_names(tagger, news, tmp_path):
     ],
 )
 def test_the_options_of_the_vectoriser(news, tmp_path, options):
-    tagger = MemoryTagger(TextVectorizer(min_df=1, **options)).fit(
-        news.texts[:60], news.Y[:60], label_names=news.label_names
-    )
+    tagger = Tagger(TextVectorizer(min_df=1, **options)).fit(news.texts[:60], news.Y[:60], label_names=news.label_names)
     texts = [fold(text) for text in news.texts[60:100]]
     found = run(export(tagger, tmp_path / "tagger.onnx"), texts=np.array(texts, dtype=object))
     ours = tagger.classifier_.decision_function(tagger.vectorizer_.transform(texts))
@@ -83,7 +81,7 @@ def test_the_options_of_the_vectoriser(news, tmp_path, options):
 
 def test_folded_texts_of_any_script_agree(tmp_path):
     texts = ["L'ÉTÉ à Ångström", "Straße und Übermut", "日本語 テキスト", "кошка и СОБАКА ½ ²³", "Ⅷ x_y 1_000 naïve"]
-    tagger = MemoryTagger().fit(texts, [["a"], ["b"], ["a", "c"], ["c"], ["b"]])
+    tagger = Tagger().fit(texts, [["a"], ["b"], ["a", "c"], ["c"], ["b"]])
     folded = np.array([fold(text) for text in texts], dtype=object)
     found = run(export(tagger, tmp_path / "tagger.onnx"), texts=folded)
     np.testing.assert_allclose(found["scores"], np.vstack(list(tagger._scores(texts))), atol=1e-5)
@@ -98,7 +96,7 @@ def test_folded_texts_of_any_script_agree(tmp_path):
     ],
 )
 def test_what_onnx_cannot_say_is_refused(news, tmp_path, vectorizer, problem):
-    tagger = MemoryTagger(vectorizer).fit(news.texts[:30], news.Y[:30], label_names=news.label_names)
+    tagger = Tagger(vectorizer).fit(news.texts[:30], news.Y[:30], label_names=news.label_names)
     with pytest.raises(DataError, match=problem):
         export(tagger, tmp_path / "tagger.onnx")
     assert not list(tmp_path.iterdir())

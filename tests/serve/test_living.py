@@ -17,7 +17,6 @@ from streamlabel.serve import live_tagger as living_module
 from streamlabel.serve import routes as requests
 from streamlabel.serve.access import GONE
 from streamlabel.serve.live_tagger import LivingTagger
-from streamlabel.tagging.tagger import MemoryTagger
 from tagged_texts import NEW, tagged_texts
 
 DATA = tagged_texts(200, 60)
@@ -59,14 +58,14 @@ def test_suggestions_while_labels_are_learned_are_of_one_revision(client: Any, m
 
 
 def test_nobody_waits_for_a_label_that_is_being_learned(living: LivingTagger, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on, learn = threading.Event(), threading.Event(), MemoryTagger.learn
+    begun, go_on, learn = threading.Event(), threading.Event(), Tagger.learn
 
-    def slowly(tagger: MemoryTagger, *arguments: Any) -> Any:
+    def slowly(tagger: Tagger, *arguments: Any) -> Any:
         begun.set()
         assert go_on.wait(30)
         return learn(tagger, *arguments)
 
-    monkeypatch.setattr(MemoryTagger, "learn", slowly)
+    monkeypatch.setattr(Tagger, "learn", slowly)
     with ThreadPoolExecutor(1) as pool:
         learning = pool.submit(living.learn, "football", answers("football"), [])
         assert begun.wait(30)
@@ -160,7 +159,7 @@ def test_a_learner_that_meets_a_conflict_is_not_used_again(
 ) -> None:
     living.learn("football", answers("football"), [])
     with monkeypatch.context() as patched:
-        patched.setattr(MemoryTagger, "learn", _conflict)
+        patched.setattr(Tagger, "learn", _conflict)
         with pytest.raises(ConflictError):
             living.learn("hospitals", answers("hospitals"), [])
     assert living._learner is None
@@ -181,7 +180,7 @@ def test_what_the_learner_has_written_is_not_written_again(living: LivingTagger,
 
 def test_a_learner_that_failed_midway_is_not_used_again(living: LivingTagger, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("streamlabel.store.stored_tagger.replace_classifiers", _out_of_memory)
+        patched.setattr("streamlabel.store.model_store.ModelStore.settled", _out_of_memory)
         with pytest.raises(MemoryError):
             living.learn("football", answers("football"), [])
     _, revision = living.learn("hospitals", answers("hospitals"), [])

@@ -21,7 +21,6 @@ from streamlabel.serve.access import BROKEN, BUSY, Gate
 from streamlabel.serve.app import HEADERS, READERS
 from streamlabel.serve.live_tagger import LivingTagger
 from streamlabel.serve.routes import MOST_BYTES, MOST_K, MOST_TEXTS
-from streamlabel.tagging.tagger import MemoryTagger
 from tagged_texts import tagged_texts
 
 DATA = tagged_texts(200, 60)
@@ -289,7 +288,7 @@ def test_health_waits_for_nobody(client: Any, monkeypatch: pytest.MonkeyPatch) -
         assert go_on.wait(PATIENCE)
         return [[]]
 
-    monkeypatch.setattr(MemoryTagger, "suggest", slowly)
+    monkeypatch.setattr(Tagger, "suggest", slowly)
     with ThreadPoolExecutor(READERS + 1) as pool:
         asking = [pool.submit(client.post, "/suggest", json={"texts": ["x"]}) for _ in range(READERS + 1)]
         try:
@@ -336,7 +335,7 @@ def test_no_more_bodies_are_taken_than_there_is_room_for(
         return [[]]
 
     monkeypatch.setattr(app, "MOST_UNDER_WAY", 1)
-    monkeypatch.setattr(MemoryTagger, "suggest", slowly)
+    monkeypatch.setattr(Tagger, "suggest", slowly)
     testclient = pytest.importorskip("starlette.testclient")
     with (
         testclient.TestClient(app.create_app(living, loopback), base_url="http://127.0.0.1:8000") as client,

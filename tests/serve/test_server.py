@@ -19,7 +19,6 @@ from streamlabel import Tagger
 from streamlabel.serve.access import Gate
 from streamlabel.serve.live_tagger import LivingTagger
 from streamlabel.serve.server import listen, make_server
-from streamlabel.tagging.tagger import MemoryTagger
 from tagged_texts import tagged_texts
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
@@ -160,14 +159,14 @@ def test_a_label_that_is_being_learned_at_the_end_is_kept(
     living: LivingTagger, loopback: Gate, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its asker hears that the service is ending."""
-    begun, go_on, learn = threading.Event(), threading.Event(), MemoryTagger.learn
+    begun, go_on, learn = threading.Event(), threading.Event(), Tagger.learn
 
-    def slowly(tagger: MemoryTagger, *arguments: Any) -> Any:
+    def slowly(tagger: Tagger, *arguments: Any) -> Any:
         begun.set()
         assert go_on.wait(PATIENCE)
         return learn(tagger, *arguments)
 
-    monkeypatch.setattr(MemoryTagger, "learn", slowly)
+    monkeypatch.setattr(Tagger, "learn", slowly)
     monkeypatch.setattr(server, "SECONDS_TO_END", 1)
     data = tagged_texts(200, 60)
     body = json.dumps({"name": "football", "yes": [data.texts[i] for i in data.rows["football"][:5]]}).encode()

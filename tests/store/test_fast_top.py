@@ -19,7 +19,7 @@ def make_store(path: Path, coef: np.ndarray, intercept: np.ndarray) -> ModelStor
 
 
 def classifiers_of(store: ModelStore) -> StoredClassifiers:
-    found = store.model()._classifiers
+    found = store.model().state_.classifiers
     assert isinstance(found, StoredClassifiers)
     return found
 

@@ -56,7 +56,7 @@ def test_learning_goes_on_without_the_retired(store, problem):
     beta = store.labels()[-1].beta
     weights = Ridge(alpha=beta).fit(problem.X, problem.Y[:, 9])
     fresh.add_labels(problem.X, problem.Y[:, 9], ["later"])
-    assert store.model()._memory._labels.shape == (240, 4)
+    assert store.model().state_.memory.labels.shape == (240, 4)
     assert np.abs(store.scores(problem.X)[:, -1] - weights.predict(problem.X)).max() < 0.5
     assert {name for name, _ in store.model().neighbours("later", 9)} <= set(names)
 

@@ -153,7 +153,7 @@ def test_indices_out_of_range_never_reach_compiled_code(problem, path, name):
     from streamlabel import StreamingLabelClassifier
 
     clf = StreamingLabelClassifier().fit(sparse.csr_array(problem.X), problem.Y[:, :6])
-    matrix = clf._memory.X
+    matrix = clf.state_.memory.X
     getattr(matrix, name)[5] = 10**6
     ModelStore.create(path, clf).close()
     refused(path, match="learning is damaged", learning=True)

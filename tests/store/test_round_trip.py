@@ -43,9 +43,9 @@ def test_everything_else_comes_back(problem, path):
     np.testing.assert_array_equal(model.structure_.toarray(), clf.structure_.toarray())
     assert model.neighbours("first") == clf.neighbours("first")
     np.testing.assert_allclose(model.predict_proba(problem.unseen), clf.predict_proba(problem.unseen), atol=1e-5)
-    np.testing.assert_array_equal(model._scored, clf._scored)
-    np.testing.assert_array_equal(model._answers.labels, clf._answers.labels)
-    np.testing.assert_array_equal(model._answers.by_rows.toarray(), clf._answers.by_rows.toarray())
+    np.testing.assert_array_equal(model.state_.scored, clf.state_.scored)
+    np.testing.assert_array_equal(model.state_.answers.labels, clf.state_.answers.labels)
+    np.testing.assert_array_equal(model.state_.answers.by_rows.toarray(), clf.state_.answers.by_rows.toarray())
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -109,15 +109,15 @@ def test_trials_are_run_once_in_the_life_of_a_model(problem, path):
     """By the store, or by a model that came from it and was appended; fit has run none."""
     ModelStore.create(path, problem.fitted()).close()
     with ModelStore.open(path, "a") as store:
-        assert not store.model()._memory._trials
+        assert not store.model().state_.memory.tried
         store.add_labels(None, problem.Y[:, 6], ["by the store"], annotated=np.arange(50))
     with ModelStore.open(path, "a") as store:
         model = store.model()
-        assert set(model._memory._trials) == {50}
+        assert set(model.state_.memory.tried) == {50}
         store.append(model.add_labels(problem.X, problem.Y[:, 7], ["by a model"], annotated=np.arange(100)))
-    stored = ModelStore.open(path).model()._memory._trials
+    stored = ModelStore.open(path).model().state_.memory.tried
     assert set(stored) == {50, 100}
-    np.testing.assert_array_equal(stored[100][0].measures, model._memory._trials[100][0].measures)
+    np.testing.assert_array_equal(stored[100][0].measures, model.state_.memory.tried[100][0].measures)
 
 
 def test_learning_from_the_store_is_learning(problem, path):
@@ -147,7 +147,7 @@ def test_sparse_rows_of_features_are_kept_as_they_are(problem, path):
     X = sparse.csr_array(np.where(problem.X > 0.8, problem.X, 0.0))
     clf = StreamingLabelClassifier().fit(X, problem.Y[:, :6])
     with ModelStore.create(path, clf) as store:
-        kept = store.model()._memory.X
+        kept = store.model().state_.memory.X
         assert (kept != X).nnz == 0
         before = store.sizes().learning
         store.add_labels(X, problem.Y[:, 6], ["first"])
@@ -180,7 +180,7 @@ def test_mostly_zero_classifiers_take_little_room(path):
         grown = StreamingLabelClassifier.from_coef(np.vstack((coef, coef[:9])), np.arange(79.0) % 70)
         with pytest.raises(ConflictError):
             store.append(StreamingLabelClassifier.from_coef(coef[:9], np.arange(9.0)))
-        grown._classifiers.intercept[:70] = np.arange(70.0)
+        grown.state_.classifiers.intercept[:70] = np.arange(70.0)
         store.append(grown)
         assert np.array_equal(store.scores(X)[:, :70], scores)
     assert {file.suffix for file in path.glob("[VW]-*")} == {".f32", ".csr"}

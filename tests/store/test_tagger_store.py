@@ -114,9 +114,9 @@ def test_learning_again_is_one_label_that_changes(path: Path) -> None:
 
 def test_trials_of_learning_again_are_kept(path: Path) -> None:
     with Tagger.open(path, "a") as tagger:
-        known = set(tagger.classifier_._memory._trials)
+        known = set(tagger.classifier_.state_.memory.tried)
         tagger.relearn("football", yes=DATA.rows["football"][:2], weak_no=20)
-    assert set(Tagger.open(path, "a").classifier_._memory._trials) == known | {25}
+    assert set(Tagger.open(path, "a").classifier_.state_.memory.tried) == known | {25}
     assert 25 not in known
 
 

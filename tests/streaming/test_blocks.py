@@ -8,27 +8,28 @@ import numpy as np
 import pytest
 
 from streamlabel import StreamingLabelClassifier
-from streamlabel.streaming.blocks import BLOCK, ClassifierBlocks, LabelNumbers, SharedList
+from streamlabel.errors import NotFoundError
+from streamlabel.streaming.blocks import BLOCK, ClassifierBlocks, LabelNames, SharedList
 
 
 def test_a_holder_sees_its_own_part_only():
-    old = LabelNumbers.of(("a", "b"))
+    old = LabelNames.of(("a", "b"))
     new = old.appended(("c",))
     assert "c" in new
-    assert new["c"] == 2
+    assert new.number("c") == 2
     assert "c" not in old
-    with pytest.raises(KeyError):
-        old["c"]
+    with pytest.raises(NotFoundError):
+        old.number("c")
 
 
 def test_two_branches_do_not_disturb_each_other():
-    root = LabelNumbers.of(("a",))
+    root = LabelNames.of(("a",))
     left, right = root.appended(("x", "y")), root.appended(("y",))
-    assert (left["x"], left["y"]) == (1, 2)
-    assert right["y"] == 1
+    assert (left.number("x"), left.number("y")) == (1, 2)
+    assert right.number("y") == 1
     assert "x" not in right
-    assert left.appended(("z",))["z"] == 3
-    assert right.appended(("x",))["x"] == 2
+    assert left.appended(("z",)).number("z") == 3
+    assert right.appended(("x",)).number("x") == 2
 
 
 def test_a_shared_list_branches():

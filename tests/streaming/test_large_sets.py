@@ -28,7 +28,7 @@ def test_the_answer_is_that_of_the_factor(problem, monkeypatch, fit_intercept, l
     expected = StreamingLabelClassifier(**parameters).fit(X, Y).add_labels(X, new, NAMES)
     monkeypatch.setattr(solve, "FACTOR_LIMIT", 50)
     found = StreamingLabelClassifier(**parameters).fit(X, Y).add_labels(X, new, NAMES)
-    assert found._ridge is None
+    assert found.state_.memory._ridge is None
     assert [report.loss for report in found.reports_] == ["squared"] * 21
     np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), atol=1e-4)
 

@@ -15,6 +15,7 @@ from streamlabel import StreamingLabelClassifier
 from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.errors import DataError
 from streamlabel.metrics.ranking import precision_at_k
+from streamlabel.streaming.arrival import stand_ins
 from streamlabel.streaming.other_losses import STRENGTHS, row_precision, row_unit, solve_loss, stratified_folds
 from streamlabel.streaming.trials import LAM
 
@@ -79,8 +80,8 @@ def test_an_enormous_penalty_learns_the_label_alone(case, loss):
 def test_answers_that_nobody_gave_are_replaced_by_probabilities(case):
     X, Y, _ = case
     clf = StreamingLabelClassifier(loss="logistic", beta=0.5, lam=LAM).fit(X[:160], Y[:160, :10])
-    stand_ins = clf._learning().stand_ins(X[160:], np.arange(10))
-    np.testing.assert_array_equal(stand_ins, clf.predict_proba(X[160:]))
+    found = stand_ins(clf.state_, X[160:], np.arange(10), clf.fit_intercept)
+    np.testing.assert_array_equal(found, clf.predict_proba(X[160:]))
     clf.add_labels(X[160:], Y[160:, 10:])
     codes = clf.structure_.toarray()[:10, 10:]
     assert np.abs(codes).max() < 20.0

@@ -12,18 +12,18 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from streamlabel import StreamingLabelClassifier
 from streamlabel.data.text import TextVectorizer
 from streamlabel.errors import DataError, NotFoundError
-from streamlabel.tagging.tagger import MemoryTagger
+from streamlabel.tagging.tagger import Tagger
 from tagged_texts import tagged_texts
 
 DATA = tagged_texts()
 
 
 @pytest.fixture(scope="module")
-def fitted() -> MemoryTagger:
-    return MemoryTagger().fit(DATA.texts, DATA.tags)
+def fitted() -> Tagger:
+    return Tagger().fit(DATA.texts, DATA.tags)
 
 
-def test_scores_are_those_of_scikit_learns_tfidf_and_the_classifier(fitted: MemoryTagger) -> None:
+def test_scores_are_those_of_scikit_learns_tfidf_and_the_classifier(fitted: Tagger) -> None:
     theirs = TfidfVectorizer(sublinear_tf=True, strip_accents="unicode", min_df=2)
     X = theirs.fit_transform(DATA.texts)
     names = fitted.label_names_
@@ -36,14 +36,14 @@ def test_scores_are_those_of_scikit_learns_tfidf_and_the_classifier(fitted: Memo
         np.testing.assert_allclose([found[name] for name in names], expected[k], atol=1e-5)
 
 
-def test_predict_gives_the_labels_above_their_threshold(fitted: MemoryTagger) -> None:
+def test_predict_gives_the_labels_above_their_threshold(fitted: Tagger) -> None:
     thresholds = dict(zip(fitted.label_names_, fitted.classifier_.thresholds_, strict=True))
     scores = fitted.suggest(DATA.unseen, k=len(thresholds))
     for predicted, row in zip(fitted.predict(DATA.unseen), scores, strict=True):
         assert set(predicted) == {name for name, score in row if score > thresholds[name]}
 
 
-def test_many_texts_are_scored_as_few_are(fitted: MemoryTagger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_texts_are_scored_as_few_are(fitted: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fitted.suggest(DATA.unseen)
     monkeypatch.setattr("streamlabel.tagging.tagger.AT_ONCE", 7)
     assert fitted.suggest(DATA.unseen) == whole
@@ -52,14 +52,14 @@ def test_many_texts_are_scored_as_few_are(fitted: MemoryTagger, monkeypatch: pyt
     assert fitted.predict([]) == []
 
 
-def test_a_matrix_with_names_is_the_same_as_lists(fitted: MemoryTagger) -> None:
+def test_a_matrix_with_names_is_the_same_as_lists(fitted: Tagger) -> None:
     names = fitted.label_names_
     Y = np.array([[name in tags for name in names] for tags in DATA.tags]).astype(int)
-    other = MemoryTagger().fit(DATA.texts, Y, label_names=names)
+    other = Tagger().fit(DATA.texts, Y, label_names=names)
     assert other.suggest(DATA.unseen[:5]) == fitted.suggest(DATA.unseen[:5])
 
 
-def test_odd_texts(fitted: MemoryTagger) -> None:
+def test_odd_texts(fitted: Tagger) -> None:
     intercepts = sorted(fitted.classifier_.intercept_, reverse=True)
     for text in ("", "   ", "zzyzx qwxv", "\x00\ud800", "日本語だけ"):
         assert [score for _, score in fitted.suggest(text, k=3)] == pytest.approx(intercepts[:3])
@@ -69,13 +69,13 @@ def test_odd_texts(fitted: MemoryTagger) -> None:
 
 
 @pytest.mark.parametrize("weird", [[None], [3], [b"text"], ["good", ["bad"]]])
-def test_what_is_no_text_is_refused(fitted: MemoryTagger, weird: list) -> None:
+def test_what_is_no_text_is_refused(fitted: Tagger, weird: list) -> None:
     for method in (fitted.suggest, fitted.predict):
         with pytest.raises(DataError, match="texts must be strings"):
             method(weird)
 
 
-def test_wrong_questions_are_refused(fitted: MemoryTagger) -> None:
+def test_wrong_questions_are_refused(fitted: Tagger) -> None:
     with pytest.raises(DataError, match="k is 0"):
         fitted.suggest("tennis", k=0)
     with pytest.raises(DataError, match="one text was given"):
@@ -86,7 +86,7 @@ def test_wrong_questions_are_refused(fitted: MemoryTagger) -> None:
         fitted.explain(3, "tennis")
     for call in (lambda t: t.suggest("x"), lambda t: t.learn("x", yes=["y"]), lambda t: t.label_names_):
         with pytest.raises(NotFittedError, match="call fit first"):
-            call(MemoryTagger())
+            call(Tagger())
 
 
 @pytest.mark.parametrize(
@@ -105,34 +105,34 @@ def test_wrong_questions_are_refused(fitted: MemoryTagger) -> None:
 )
 def test_labels_that_cannot_be_read(labels: object, problem: str) -> None:
     with pytest.raises(DataError, match=problem):
-        MemoryTagger().fit(["one", "two", "three"], labels)
+        Tagger().fit(["one", "two", "three"], labels)
 
 
 def test_other_parameters_are_refused() -> None:
     texts, labels = ["one two", "two three", "three one"], [["a"], ["b"], ["a"]]
     for vectorizer in ("tf-idf", 3, TextVectorizer):
         with pytest.raises(DataError, match="vectorizer is"):
-            MemoryTagger(vectorizer).fit(texts, labels)
+            Tagger(vectorizer).fit(texts, labels)
     with pytest.raises(DataError, match="give a StreamingLabelClassifier"):
-        MemoryTagger(classifier="ridge").fit(texts, labels)
+        Tagger(classifier="ridge").fit(texts, labels)
 
 
 def test_what_was_passed_in_is_left_alone() -> None:
     vectorizer, classifier = TextVectorizer(min_df=1), StreamingLabelClassifier(beta=1.0)
-    tagger = MemoryTagger(vectorizer, classifier)
+    tagger = Tagger(vectorizer, classifier)
     tagger.fit(["one two", "two three", "three one"], [["a"], ["b"], ["a"]])
     assert not hasattr(vectorizer, "terms_")
     assert not hasattr(classifier, "label_names_") or not classifier.__sklearn_is_fitted__()
     assert tagger.classifier_.beta_ == 1.0
 
 
-def by_hand(tagger: MemoryTagger, text: str, label: str) -> dict[str, float]:
+def by_hand(tagger: Tagger, text: str, label: str) -> dict[str, float]:
     row = tagger.vectorizer_.transform([text]).toarray()[0]
     weights = tagger.classifier_.coef_[tagger.label_names_.index(label)]
     return {tagger.vectorizer_.terms_[j]: row[j] * weights[j] for j in np.flatnonzero(row)}
 
 
-def test_an_explanation_is_weight_times_value_and_sums_to_the_score(fitted: MemoryTagger) -> None:
+def test_an_explanation_is_weight_times_value_and_sums_to_the_score(fitted: Tagger) -> None:
     for text in DATA.unseen[:20]:
         for label in ("health", "tennis"):
             found = fitted.explain(text, label, n_words=1000)
@@ -147,7 +147,7 @@ def test_an_explanation_is_weight_times_value_and_sums_to_the_score(fitted: Memo
             assert all(value < 0 for _, value in found.words_against)
 
 
-def test_a_short_explanation_lists_the_strongest(fitted: MemoryTagger) -> None:
+def test_a_short_explanation_lists_the_strongest(fitted: Tagger) -> None:
     text = DATA.unseen[0]
     found = fitted.explain(text, "health", n_words=3)
     values = sorted(by_hand(fitted, text, "health").values())
@@ -160,14 +160,14 @@ def test_a_short_explanation_lists_the_strongest(fitted: MemoryTagger) -> None:
     )
 
 
-def test_an_explanation_without_words(fitted: MemoryTagger) -> None:
+def test_an_explanation_without_words(fitted: Tagger) -> None:
     found = fitted.explain("zzyzx", "health")
     assert found.words_for == found.words_against == ()
     assert found.score == pytest.approx(found.intercept)
     assert "no word that the tagger knows" in found.note
 
 
-def test_the_neighbours_say_what_they_score(fitted: MemoryTagger) -> None:
+def test_the_neighbours_say_what_they_score(fitted: Tagger) -> None:
     tagger = copy.copy(fitted)
     tagger.learn("hospitals", yes=DATA.rows["hospitals"])
     text = DATA.unseen[1]

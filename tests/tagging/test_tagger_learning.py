@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from streamlabel.errors import ConflictError, DataError
-from streamlabel.tagging.tagger import MemoryTagger
+from streamlabel.tagging.tagger import Tagger
 from tagged_texts import NEW, tagged_texts
 
 DATA = tagged_texts()
@@ -17,12 +17,12 @@ ALL = 1000
 
 
 @pytest.fixture(scope="module")
-def fitted() -> MemoryTagger:
-    return MemoryTagger().fit(DATA.texts, DATA.tags)
+def fitted() -> Tagger:
+    return Tagger().fit(DATA.texts, DATA.tags)
 
 
 @pytest.fixture
-def tagger(fitted: MemoryTagger) -> MemoryTagger:
+def tagger(fitted: Tagger) -> Tagger:
     return copy.copy(fitted)
 
 
@@ -30,7 +30,7 @@ def without(rows: list, names: tuple[str, ...]) -> list:
     return [[pair for pair in row if pair[0] not in names] for row in rows]
 
 
-def test_old_suggestions_are_bit_identical_after_every_kind_of_learning(tagger: MemoryTagger) -> None:
+def test_old_suggestions_are_bit_identical_after_every_kind_of_learning(tagger: Tagger) -> None:
     before = tagger.suggest(DATA.unseen, k=ALL)
     tagger.learn("football", yes=DATA.rows["football"][:3])
     tagger.learn("hospitals", yes=["A new hospital ward opens", *DATA.rows["hospitals"][:2]], no=["Nothing", 3, 4, 5])
@@ -42,7 +42,7 @@ def test_old_suggestions_are_bit_identical_after_every_kind_of_learning(tagger: 
 
 
 @pytest.mark.parametrize(("n_yes", "as_texts"), [(1, False), (3, True), (10, False)])
-def test_positives_alone_do_not_fire_everywhere(tagger: MemoryTagger, n_yes: int, as_texts: bool) -> None:
+def test_positives_alone_do_not_fire_everywhere(tagger: Tagger, n_yes: int, as_texts: bool) -> None:
     """Leave-one-out F1 alone makes a label of one yes fire on nine texts out of ten."""
     quality = []
     for name in NEW:
@@ -57,7 +57,7 @@ def test_positives_alone_do_not_fire_everywhere(tagger: MemoryTagger, n_yes: int
 
 
 @pytest.mark.parametrize(("n_yes", "n_no"), [(1, 1), (3, 6), (6, 12)])
-def test_a_few_no_do_not_make_it_fire_everywhere(tagger: MemoryTagger, n_yes: int, n_no: int) -> None:
+def test_a_few_no_do_not_make_it_fire_everywhere(tagger: Tagger, n_yes: int, n_no: int) -> None:
     """Taken at their word, one yes and one no fire on every text, and six and twelve on one of six."""
     for name in NEW:
         others = [i for i in range(50) if i not in DATA.rows[name]]
@@ -66,7 +66,7 @@ def test_a_few_no_do_not_make_it_fire_everywhere(tagger: MemoryTagger, n_yes: in
         assert np.mean([name in labels for labels in tagger.predict(DATA.unseen)]) < 0.15
 
 
-def test_many_no_are_taken_at_their_word(tagger: MemoryTagger) -> None:
+def test_many_no_are_taken_at_their_word(tagger: Tagger) -> None:
     yes = DATA.rows["football"]
     no = [i for i in range(len(DATA.texts)) if i not in yes]
     assert tagger.learn("football", yes[:8], no[:99]).n_weak_no == 20 * 8 - 99
@@ -74,7 +74,7 @@ def test_many_no_are_taken_at_their_word(tagger: MemoryTagger) -> None:
     assert tagger.relearn("football", yes[:2], no[:40]).n_weak_no == 0
 
 
-def test_the_report_says_how_often_it_fires(tagger: MemoryTagger) -> None:
+def test_the_report_says_how_often_it_fires(tagger: Tagger) -> None:
     for number, name in enumerate(NEW):
         report = tagger.learn(name, yes=DATA.rows[name][:4], no=[i for i in range(5) if i not in DATA.rows[name]])
         said = sum(name in labels for labels in tagger.predict(DATA.texts))
@@ -82,7 +82,7 @@ def test_the_report_says_how_often_it_fires(tagger: MemoryTagger) -> None:
         assert said > 0
 
 
-def test_a_text_of_fit_and_its_number_are_the_same_answer(tagger: MemoryTagger) -> None:
+def test_a_text_of_fit_and_its_number_are_the_same_answer(tagger: Tagger) -> None:
     other = copy.copy(tagger)
     yes, no = DATA.rows["football"], [i for i in range(60) if i not in DATA.rows["football"]]
     one = tagger.learn("football", yes=yes, no=no, weak_no=0)
@@ -92,7 +92,7 @@ def test_a_text_of_fit_and_its_number_are_the_same_answer(tagger: MemoryTagger) 
     assert tagger.suggest(DATA.unseen, k=ALL) == other.suggest(DATA.unseen, k=ALL)
 
 
-def test_answers_reach_the_classifier_as_they_were_given(tagger: MemoryTagger) -> None:
+def test_answers_reach_the_classifier_as_they_were_given(tagger: Tagger) -> None:
     """The same label through `add_labels`, on rows made here."""
     yes, no = DATA.rows["football"], [i for i in range(60) if i not in DATA.rows["football"]]
     reference = copy.copy(tagger.classifier_)
@@ -106,7 +106,7 @@ def test_answers_reach_the_classifier_as_they_were_given(tagger: MemoryTagger) -
     assert tagger.classifier_.thresholds_[-1] == reference.thresholds_[-1]
 
 
-def test_new_texts_reach_the_classifier_as_they_were_given(tagger: MemoryTagger) -> None:
+def test_new_texts_reach_the_classifier_as_they_were_given(tagger: Tagger) -> None:
     yes = [text for text, is_so in zip(DATA.unseen, DATA.truth["railways"], strict=True) if is_so]
     no = [text for text, is_so in zip(DATA.unseen, DATA.truth["railways"], strict=True) if not is_so][:40]
     reference = copy.copy(tagger.classifier_)
@@ -118,7 +118,7 @@ def test_new_texts_reach_the_classifier_as_they_were_given(tagger: MemoryTagger)
     np.testing.assert_allclose(scores, expected, atol=1e-12)
 
 
-def test_the_order_inside_a_batch_does_not_matter(tagger: MemoryTagger) -> None:
+def test_the_order_inside_a_batch_does_not_matter(tagger: Tagger) -> None:
     answers = {name: (DATA.rows[name][:5], [0, 1, 2]) for name in NEW if not {0, 1, 2} & set(DATA.rows[name])}
     other = copy.copy(tagger)
     reports = tagger.learn_many(answers)
@@ -128,7 +128,7 @@ def test_the_order_inside_a_batch_does_not_matter(tagger: MemoryTagger) -> None:
         assert dict(one) == pytest.approx(dict(two), abs=1e-9)
 
 
-def test_a_report_says_what_happened(tagger: MemoryTagger) -> None:
+def test_a_report_says_what_happened(tagger: Tagger) -> None:
     report = tagger.learn("hospitals", yes=DATA.rows["hospitals"], no=[], weak_no=50)
     learned = tagger.classifier_.reports_[-1]
     assert (report.name, report.n_weak_no) == ("hospitals", 50)
@@ -139,7 +139,7 @@ def test_a_report_says_what_happened(tagger: MemoryTagger) -> None:
     assert report.seconds > 0
 
 
-def test_weak_answers_can_be_asked_for_and_refused(tagger: MemoryTagger) -> None:
+def test_weak_answers_can_be_asked_for_and_refused(tagger: Tagger) -> None:
     with pytest.raises(DataError, match="positive answers only, and weak_no is 0"):
         tagger.learn("football", yes=[1], weak_no=0)
     with pytest.raises(DataError, match="weak_no is -1"):
@@ -161,14 +161,14 @@ def test_weak_answers_can_be_asked_for_and_refused(tagger: MemoryTagger) -> None
         ("a text", [1], "single str; give a list"),
     ],
 )
-def test_wrong_answers_change_nothing(tagger: MemoryTagger, yes: object, no: object, problem: str) -> None:
+def test_wrong_answers_change_nothing(tagger: Tagger, yes: object, no: object, problem: str) -> None:
     before = tagger.suggest(DATA.unseen[:5], k=ALL)
     with pytest.raises(DataError, match=problem):
         tagger.learn("x", yes=yes, no=no)
     assert tagger.suggest(DATA.unseen[:5], k=ALL) == before
 
 
-def test_a_batch_is_learned_whole_or_not_at_all(tagger: MemoryTagger) -> None:
+def test_a_batch_is_learned_whole_or_not_at_all(tagger: Tagger) -> None:
     n_labels = len(tagger.label_names_)
     with pytest.raises(DataError, match="two lists"):
         tagger.learn_many({"a": ([1], [2]), "b": [3]})
@@ -180,7 +180,7 @@ def test_a_batch_is_learned_whole_or_not_at_all(tagger: MemoryTagger) -> None:
     assert tagger.learn_many({}) == []
 
 
-def test_a_taken_name_is_a_conflict_that_says_what_to_do(tagger: MemoryTagger) -> None:
+def test_a_taken_name_is_a_conflict_that_says_what_to_do(tagger: Tagger) -> None:
     tagger.learn("football", yes=[1])
     with pytest.raises(ConflictError, match="relearn"):
         tagger.learn("football", yes=[1, 2])
@@ -188,7 +188,7 @@ def test_a_taken_name_is_a_conflict_that_says_what_to_do(tagger: MemoryTagger) -
         tagger.relearn("tennis", yes=[1])
 
 
-def test_learning_again_is_as_if_for_the_first_time(tagger: MemoryTagger) -> None:
+def test_learning_again_is_as_if_for_the_first_time(tagger: Tagger) -> None:
     other = copy.copy(tagger)
     tagger.learn("football", yes=DATA.rows["football"][:1])
     tagger.learn("railways", yes=DATA.rows["railways"])
@@ -201,7 +201,7 @@ def test_learning_again_is_as_if_for_the_first_time(tagger: MemoryTagger) -> Non
     np.testing.assert_allclose(ours, theirs, atol=1e-9)
 
 
-def test_learning_again_leaves_the_label_when_it_fails(tagger: MemoryTagger) -> None:
+def test_learning_again_leaves_the_label_when_it_fails(tagger: Tagger) -> None:
     tagger.learn("football", yes=DATA.rows["football"])
     before = tagger.suggest(DATA.unseen[:5], k=ALL)
     with pytest.raises(DataError, match="in yes and in no"):
@@ -209,7 +209,7 @@ def test_learning_again_leaves_the_label_when_it_fails(tagger: MemoryTagger) -> 
     assert tagger.suggest(DATA.unseen[:5], k=ALL) == before
 
 
-def test_yes_texts_without_a_known_word_are_refused_and_change_nothing(tagger: MemoryTagger) -> None:
+def test_yes_texts_without_a_known_word_are_refused_and_change_nothing(tagger: Tagger) -> None:
     names, before = tagger.label_names_, tagger.suggest(DATA.unseen, k=ALL)
     with pytest.raises(DataError, match="'zz' has a word that the tagger knows"):
         tagger.learn("zz", yes=["zzzqqq", ""], no=[0, 1, 2])

@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer,
 from streamlabel import StreamingLabelClassifier
 from streamlabel.data.text import TextVectorizer
 from streamlabel.errors import DataError
-from streamlabel.tagging.tagger import MemoryTagger
+from streamlabel.tagging.tagger import Tagger
 from streamlabel.tagging.vectorizers import HashedTextVectorizer, VectorizerState, restore_vectorizer, vectorizer_state
 from tagged_texts import tagged_texts
 
@@ -88,7 +88,7 @@ def test_damaged_states_are_refused(content: object, arrays: dict) -> None:
 
 
 def test_hashing_explains_with_words_that_sum_to_the_score() -> None:
-    tagger = MemoryTagger("hashing").fit(TEXTS, TAGS)
+    tagger = Tagger("hashing").fit(TEXTS, TAGS)
     for text in DATA.unseen[:10]:
         found = tagger.explain(text, "health", n_words=1000)
         words = (*found.words_for, *found.words_against)
@@ -98,7 +98,7 @@ def test_hashing_explains_with_words_that_sum_to_the_score() -> None:
 
 
 def test_a_function_gives_neighbours_only_and_says_so() -> None:
-    tagger = MemoryTagger(embed).fit(TEXTS, TAGS)
+    tagger = Tagger(embed).fit(TEXTS, TAGS)
     before = tagger.suggest(DATA.unseen, k=1000)
     tagger.learn("hospitals", yes=[i for i in DATA.rows["hospitals"] if i < 150] or [0], no=["Another text altogether"])
     after = [[pair for pair in row if pair[0] != "hospitals"] for row in tagger.suggest(DATA.unseen, k=1000)]
@@ -110,7 +110,7 @@ def test_a_function_gives_neighbours_only_and_says_so() -> None:
 
 
 def test_a_function_gives_the_same_as_its_rows() -> None:
-    tagger = MemoryTagger(embed).fit(TEXTS, TAGS)
+    tagger = Tagger(embed).fit(TEXTS, TAGS)
     Y = np.array([[name in tags for name in tagger.label_names_] for tags in TAGS]).astype(int)
     classifier = StreamingLabelClassifier().fit(embed(TEXTS), Y)
     scores = classifier.decision_function(embed(DATA.unseen[:1]))[0]
@@ -120,49 +120,49 @@ def test_a_function_gives_the_same_as_its_rows() -> None:
 
 def test_a_vectoriser_of_scikit_learn_is_used_as_it_is() -> None:
     theirs = TfidfVectorizer(stop_words="english", max_features=300)
-    tagger = MemoryTagger(theirs).fit(TEXTS, TAGS)
+    tagger = Tagger(theirs).fit(TEXTS, TAGS)
     assert not hasattr(theirs, "vocabulary_")
     X = theirs.fit_transform(TEXTS)
     np.testing.assert_allclose(tagger.vectorizer_.transform(TEXTS).toarray(), X.toarray(), rtol=1e-12)
     assert {word for word, _ in tagger.explain(TEXTS[0], "health").words_for} <= set(theirs.get_feature_names_out())
-    fitted = MemoryTagger(theirs.transform).fit(TEXTS, TAGS)
+    fitted = Tagger(theirs.transform).fit(TEXTS, TAGS)
     assert dict(fitted.suggest(DATA.unseen[0])) == pytest.approx(dict(tagger.suggest(DATA.unseen[0])), abs=1e-9)
 
 
 def test_one_that_was_brought_along_must_be_brought_again() -> None:
     for vectorizer, name in ((TfidfVectorizer(), "TfidfVectorizer"), (embed, "embed")):
-        tagger = MemoryTagger(vectorizer).fit(TEXTS, TAGS)
+        tagger = Tagger(vectorizer).fit(TEXTS, TAGS)
         state = tagger.vectorizer_state()
         assert not state.arrays
         for missing in (None, "tfidf"):
             with pytest.raises(DataError, match=rf"own \({name}\), which is not stored; pass it again, fitted"):
-                MemoryTagger.from_parts(state, tagger.classifier_, brought=missing)
+                Tagger.from_parts(state, tagger.classifier_, brought=missing)
         brought = embed if vectorizer is embed else tagger.vectorizer_
-        again = MemoryTagger.from_parts(state, tagger.classifier_, brought=brought)
+        again = Tagger.from_parts(state, tagger.classifier_, brought=brought)
         assert again.suggest(DATA.unseen[:3]) == tagger.suggest(DATA.unseen[:3])
 
 
 def test_a_tagger_of_its_parts_is_the_same_tagger() -> None:
-    tagger = MemoryTagger().fit(TEXTS, TAGS)
+    tagger = Tagger().fit(TEXTS, TAGS)
     state = tagger.vectorizer_state()
-    again = MemoryTagger.from_parts(state, tagger.classifier_, digests=tagger.text_digests_)
+    again = Tagger.from_parts(state, tagger.classifier_, digests=tagger.text_digests_)
     assert again.suggest(DATA.unseen[:5]) == tagger.suggest(DATA.unseen[:5])
     again.learn("x", yes=TEXTS[:2])
     assert again.classifier_.reports_[-1].n_rows == 42
     with pytest.raises(DataError, match="do not pass another one"):
-        MemoryTagger.from_parts(state, tagger.classifier_, brought=embed)
+        Tagger.from_parts(state, tagger.classifier_, brought=embed)
     with pytest.raises(DataError, match="do not belong together"):
-        MemoryTagger.from_parts(state, tagger.classifier_, digests=tagger.text_digests_[:3])
+        Tagger.from_parts(state, tagger.classifier_, digests=tagger.text_digests_[:3])
     with pytest.raises(DataError, match="do not belong together"):
-        MemoryTagger.from_parts(TextVectorizer().fit(TEXTS[:50]), tagger.classifier_)
+        Tagger.from_parts(TextVectorizer().fit(TEXTS[:50]), tagger.classifier_)
     with pytest.raises(DataError, match="not fitted"):
-        MemoryTagger.from_parts(state, StreamingLabelClassifier())
+        Tagger.from_parts(state, StreamingLabelClassifier())
 
 
 @pytest.mark.parametrize("rows", [lambda texts: np.zeros(3), lambda texts: sparse.csr_array((1, 4))])
 def test_a_function_that_makes_no_row_a_text_is_refused(rows: object) -> None:
     with pytest.raises(DataError, match="it must give one row a text"):
-        MemoryTagger(rows).fit(TEXTS, TAGS)
+        Tagger(rows).fit(TEXTS, TAGS)
 
 
 def test_parameters_of_hashing_are_checked() -> None:

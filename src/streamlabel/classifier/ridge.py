@@ -87,6 +87,7 @@ class PreparedRidge(Protocol):
     n_rows: int
     mean: FloatArray
     beta: float
+    known_hat: HatSpectrum | None  # `hat`, where it has been given or made
 
     def solve(self, targets: CSR | FloatArray) -> FloatArray:
         """Weights (d, k) for targets (n_rows, k); constants in a target do not matter when the rows are centred."""
@@ -182,7 +183,8 @@ class RowRidge:
         gram: FloatArray | None = None,
         hat: HatSpectrum | None = None,
     ) -> None:
-        self._X, self.beta, self._centre, self._hat = X, beta, centre, hat
+        self._X, self.beta, self._centre = X, beta, centre
+        self.known_hat: HatSpectrum | None = hat
         self.n_rows = int(X.shape[0])
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
         self._share = share if basis is not None else 0.0
@@ -230,10 +232,10 @@ class RowRidge:
 
     @property
     def hat(self) -> HatSpectrum:
-        if self._hat is None:
+        if self.known_hat is None:
             inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
-            self._hat = _hat_spectrum(inverse, self.beta)
-        return self._hat
+            self.known_hat = _hat_spectrum(inverse, self.beta)
+        return self.known_hat
 
     @property
     def freedom(self) -> float:
@@ -258,7 +260,8 @@ class FeatureRidge:
         gram: FloatArray | None = None,
         hat: HatSpectrum | None = None,
     ) -> None:
-        self._X, self.beta, self._centre, self._hat = X, beta, centre, hat
+        self._X, self.beta, self._centre = X, beta, centre
+        self.known_hat: HatSpectrum | None = hat
         self.n_rows = int(X.shape[0])
         n_features = int(X.shape[1])
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(n_features)
@@ -298,9 +301,9 @@ class FeatureRidge:
 
     @property
     def hat(self) -> HatSpectrum:
-        if self._hat is None:
-            self._hat = _hat_spectrum(self._whole_inverse(), self.beta)
-        return self._hat
+        if self.known_hat is None:
+            self.known_hat = _hat_spectrum(self._whole_inverse(), self.beta)
+        return self.known_hat
 
     @property
     def freedom(self) -> float:

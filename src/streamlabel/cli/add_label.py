@@ -28,11 +28,9 @@ from streamlabel.cli.options import (
 from streamlabel.cli.output import json_option, write
 from streamlabel.data.text_columns import TextRow
 from streamlabel.errors import ConflictError, DataError, NotFoundError
-from streamlabel.store.stored_tagger import Tagger
-from streamlabel.streaming.state import export_rows
 from streamlabel.tagging import learn_report
 from streamlabel.tagging.learn_report import LearnReport
-from streamlabel.tagging.tagger import MemoryTagger
+from streamlabel.tagging.tagger import Tagger
 from streamlabel.tagging.text_answers import count_fires
 from streamlabel.types import Dataset, TextDataset
 
@@ -94,9 +92,9 @@ def _learn_texts(
     path: Path, name: str, answers: Sides, weak_no: int | None, *, replace: bool, actor: str, dry_run: bool
 ) -> dict[str, Any]:
     with Tagger.open(path, "a", actor=actor) as stored:
-        tagger: MemoryTagger = stored
+        tagger = stored
         if dry_run:
-            tagger = MemoryTagger.from_parts(stored.vectorizer_, stored.classifier_, digests=stored.text_digests_)
+            tagger = Tagger.from_parts(stored.vectorizer_, stored.classifier_, digests=stored.text_digests_)
         learn: Callable[..., LearnReport] = tagger.relearn if replace else tagger.learn
         report = learn(name, *answers, weak_no=weak_no)
         return report_data(report, None if dry_run else stored.store.revision)
@@ -121,7 +119,7 @@ def _learn_rows(
         report = LearnReport(
             name, learned.n_yes, learned.n_rows - learned.n_yes, 0, tuple(grown.neighbours(name)),
             bool(learned.anchored or learned.share), float(grown.thresholds_[-1]), time.perf_counter() - begin,
-            count_fires(grown, len(grown.label_names_) - 1, export_rows(grown)),
+            count_fires(grown, len(grown.label_names_) - 1, grown.state_.memory),
         )  # fmt: skip
         return report_data(report, None if dry_run else store.revision)
 

@@ -23,7 +23,7 @@ from streamlabel.data.annotations import Annotations, load_annotations
 from streamlabel.data.annotations.read import TOOLS
 from streamlabel.errors import ConflictError, NotFoundError
 from streamlabel.exchange.export import FORMATS, export, format_of_ending
-from streamlabel.store.stored_tagger import Plan, carry_out, plan_import
+from streamlabel.tagging.import_plan import Plan, carry_out, plan_import
 
 
 @click.command("import")

@@ -24,8 +24,8 @@ from streamlabel.cli.output import json_option, note, write
 from streamlabel.data.text_columns import TextColumns
 from streamlabel.store.history import StoreSizes
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.stored_tagger import Tagger
 from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.tagging.tagger import Tagger
 from streamlabel.types import Dataset, TextDataset
 
 

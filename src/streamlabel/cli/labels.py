@@ -26,7 +26,6 @@ from streamlabel.cli.output import format_table, json_option, write
 from streamlabel.errors import NotFoundError
 from streamlabel.store.history import LabelRecord
 from streamlabel.store.model_store import ModelStore
-from streamlabel.streaming.state import export_rows
 from streamlabel.tagging.learn_report import fires_data
 from streamlabel.tagging.text_answers import count_fires
 from streamlabel.validation import check_label_names
@@ -201,7 +200,7 @@ def _fires(store: ModelStore, label: str, value: float) -> tuple[int, int] | Non
     thresholds, number = model.thresholds_, store.label_names.index(label)
     thresholds[number] = value
     model.thresholds_ = thresholds
-    return count_fires(model, number, export_rows(model))
+    return count_fires(model, number, model.state_.memory)
 
 
 def _merged(found: dict[str, Any]) -> str:

@@ -30,7 +30,7 @@ from streamlabel.data.text_columns import (
 from streamlabel.data.xc_svmlight import states_shape
 from streamlabel.errors import ConflictError, DataError, NotFoundError, did_you_mean
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.stored_tagger import VECTORIZER, Tagger
+from streamlabel.tagging.tagger import VECTORIZER, Tagger
 from streamlabel.types import Dataset, TextDataset
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

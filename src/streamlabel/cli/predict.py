@@ -38,9 +38,9 @@ from streamlabel.metrics.decisions import DecisionAccumulator
 from streamlabel.metrics.evaluate import evaluate as measure
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.predict import RowLabels, predict_rows, rows_within
-from streamlabel.store.stored_tagger import VECTORIZER
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import canonical_rows
+from streamlabel.tagging.tagger import VECTORIZER
 from streamlabel.tagging.vectorizers import VectorizerState, restore_vectorizer
 from streamlabel.types import CSR, Dataset, FloatArray, TextDataset
 
@@ -262,7 +262,7 @@ def _measured(
     model: StreamingLabelClassifier, X: CSR, truth: CSR, k: tuple[int, ...], per_label: bool, names: tuple[str, ...]
 ) -> dict[str, Any]:
     """The measures; scores are kept where there are not many, else made anew for each reading."""
-    score = model._classifiers.scores
+    score, thresholds = model.state_.classifiers.scores, model.state_.decisions.thresholds
     scores: Any = score(X) if truth.shape[0] * truth.shape[1] <= CELLS else RowBlocks(lambda a, b: score(X[a:b]))
     found: dict[str, Any] = measure(truth, scores, tuple(sorted(set(k))), MEASURES)
     decisions = DecisionAccumulator(truth.shape[1])
@@ -270,7 +270,7 @@ def _measured(
     for start in range(0, truth.shape[0], step):
         rows = slice(start, start + step)
         block = scores[rows] if isinstance(scores, np.ndarray) else score(X[rows])
-        decisions.update_checked(truth[rows], sparse.csr_array((block > model._decisions.thresholds).astype(np.int8)))
+        decisions.update_checked(truth[rows], sparse.csr_array((block > thresholds).astype(np.int8)))
     found |= decisions.result()
     f1, met = decisions.label_f1(), decisions.n_true + decisions.n_predicted > 0
     found["macro_f1"] = float(f1[met].mean()) if met.any() else math.nan

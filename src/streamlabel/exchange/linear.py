@@ -12,11 +12,11 @@ import numpy as np
 from streamlabel._version import __version__
 from streamlabel.data.files import replacing
 from streamlabel.errors import DataError, MissingExtraError
+from streamlabel.store.assemble import facts_of_model
 from streamlabel.store.stored_model import StoredModel
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.state import export_facts, export_labels
 from streamlabel.streaming.trials import LabelReport
-from streamlabel.tagging.tagger import TextSuggester
+from streamlabel.tagging.tagger import Tagger
 from streamlabel.types import FloatArray
 
 
@@ -42,10 +42,10 @@ class LinearModel:
 def linear_model(model: Any) -> LinearModel:
     """The parts of a fitted classifier, of the one inside a tagger, or of a stored one."""
     classifier = classifier_of(model)
-    facts, labels = export_facts(classifier), export_labels(classifier, 0, answers=False)
+    facts, labels = facts_of_model(classifier), classifier.state_.labels(answers=False)
     neighbours = tuple(
         tuple(sorted(((classifier.label_names_[int(j)], float(s)) for j, s in zip(*code, strict=True)), key=_size))
-        for code in labels.codes
+        for code in map(labels.code, range(len(labels.names)))
     )
     return LinearModel(
         labels.names,
@@ -64,7 +64,7 @@ def classifier_of(model: Any) -> StreamingLabelClassifier:
     """The classifier inside what a user holds."""
     if isinstance(model, StoredModel):
         return model.model(learning=False)
-    if isinstance(model, TextSuggester):
+    if isinstance(model, Tagger):
         if not hasattr(model, "classifier_"):
             raise DataError("the tagger knows no label yet; fit it before it is exported")
         return model.classifier_

@@ -21,7 +21,7 @@ import numpy as np
 from streamlabel._version import __version__
 from streamlabel.errors import ConflictError, DataError, MissingExtraError
 from streamlabel.exchange.linear import export_npz, linear_model
-from streamlabel.tagging.tagger import TextSuggester
+from streamlabel.tagging.tagger import Tagger
 from streamlabel.tagging.vectorizers import OWN
 
 CODE = "mlflow_model.py.txt"
@@ -88,7 +88,7 @@ def _quietly() -> Iterator[None]:
 def _artifacts(model: Any, aside: Path) -> dict[str, str]:
     export_npz(model, aside / "labels.npz")
     artifacts = {"labels": str(aside / "labels.npz")}
-    if isinstance(model, TextSuggester):
+    if isinstance(model, Tagger):
         if not isinstance(model.vectorizer_, OWN):
             kind = type(model.vectorizer_).__name__
             raise DataError(

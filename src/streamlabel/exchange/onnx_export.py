@@ -23,7 +23,7 @@ from streamlabel.data.files import replacing
 from streamlabel.data.text import TextVectorizer
 from streamlabel.errors import DataError, MissingExtraError
 from streamlabel.exchange.linear import LinearModel, linear_model
-from streamlabel.tagging.tagger import TextSuggester
+from streamlabel.tagging.tagger import Tagger
 
 CONTRIB = "com.microsoft"
 WORD = r"[\p{L}\p{N}_]{2,}"  # what scikit-learn takes for a word
@@ -126,7 +126,7 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, k: int = 5) -> None
     except ImportError:
         raise MissingExtraError("onnx", "onnx", "an ONNX graph") from None
     k = min(int(k), len(parts.label_names))
-    takes_texts = isinstance(model, TextSuggester)
+    takes_texts = isinstance(model, Tagger)
     nodes, constants = text_nodes(onnx, model.vectorizer_) if takes_texts else ([], [])
     source = ("texts", onnx.TensorProto.STRING, ["n"]) if takes_texts else _features(onnx, parts)
     graph = onnx.helper.make_graph(

@@ -117,8 +117,8 @@ def time_steps(data: Dataset, n_labels: int = 20) -> list[Step]:
         "represent": 0,
         "_products": positives * rows_once // data.n_rows,
         "_solve_plain": 4 * small * (small + 1),
-        "gather": rows_once * min(1000, data.n_rows // 3) // data.n_rows,
-        "_commit": 0,
+        "_gather": rows_once * min(1000, data.n_rows // 3) // data.n_rows,
+        "grown": 0,
     }
     found = dict.fromkeys(floors, 0.0)
     for (file, _, name), (_, _, _, cumulative, _) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]

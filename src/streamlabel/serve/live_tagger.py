@@ -17,9 +17,8 @@ from streamlabel.store.history import LabelRecord
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.reader import latest_revision
 from streamlabel.store.sqlite import reading
-from streamlabel.store.stored_tagger import Tagger
 from streamlabel.tagging.learn_report import LearnReport
-from streamlabel.tagging.tagger import MemoryTagger
+from streamlabel.tagging.tagger import Tagger
 
 
 @dataclass(frozen=True)
@@ -50,12 +49,12 @@ class View:
     """One revision; never changed, so that everything in one answer comes from one model."""
 
     revision: int
-    tagger: MemoryTagger
+    tagger: Tagger
     labels: Mapping[str, LabelRecord]
 
     @classmethod
     def of(cls, tagger: Tagger) -> Self:
-        suggester = MemoryTagger.from_parts(tagger.vectorizer_, tagger.classifier_)
+        suggester = Tagger.from_parts(tagger.vectorizer_, tagger.classifier_)
         return cls(tagger.store.revision, suggester, {record.name: record for record in tagger.store.labels()})
 
 
@@ -190,7 +189,6 @@ class _Learner(Tagger):
         if not known:
             store.close()
             return False
-        store._budgets = self.store._budgets  # the trials that are on the disk
         self._store = store
         return True
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from streamlabel._version import __version__
 from streamlabel.errors import ConflictError, DataError
-from streamlabel.store.assemble import meta_of
+from streamlabel.store.assemble import facts_of_model, meta_of
 from streamlabel.store.parts import Part, list_parts
 from streamlabel.store.reader import Snapshot
 from streamlabel.store.segments import Place, Segment, checksum, sync_directory, version_checksum
@@ -24,7 +24,7 @@ from streamlabel.store.stored_rows import LEARNING, TRIALS, encode_positives, en
 from streamlabel.store.writer import Change, StoreWriter
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.kept_rows import FitMemory
-from streamlabel.streaming.state import LabelStates, export_facts, export_labels, export_rows
+from streamlabel.streaming.state import LabelBatch
 from streamlabel.types import IntArray
 
 CHUNK = 64
@@ -34,7 +34,7 @@ def write_model(
     path: Path, model: StreamingLabelClassifier, *, keep_rows: bool, parts: Mapping[str, Part], actor: str
 ) -> None:
     """The directory appears whole, or not at all."""
-    facts = export_facts(model)
+    facts = facts_of_model(model)
     if path.exists() or path.is_symlink():
         raise ConflictError(f"{path} is there already; ModelStore.open(path, 'a') goes on with a stored model")
     aside = path.with_name(f".{path.name}.{os.getpid()}.new")
@@ -62,22 +62,21 @@ def write_model(
 
 
 def _write_labels(change: Change, model: StreamingLabelClassifier, *, keep_rows: bool) -> None:
-    rows = export_rows(model) if keep_rows else None
-    n_labels, n_fitted = len(model.label_names_), model._n_fitted
+    state = model.state_
+    memory, n_labels, n_fitted = state.memory, len(state.names), state.n_fitted
     ids = np.arange(1, n_labels + 1)
-    origin = "adopted" if model._memory is None else "fit"
+    keep = keep_rows and memory is not None
+    origin = "adopted" if memory is None else "fit"
     starts = sorted({*range(0, n_fitted, CHUNK), *range(n_fitted, n_labels, CHUNK), n_labels})
     for start, stop in pairwise(starts):
         fitted = start < n_fitted
-        states = export_labels(model, start, stop, answers=not fitted and rows is not None)
+        batch = state.labels(start, stop, answers=not fitted and keep)
         everywhere = fitted and origin == "fit"
-        unasked = [0 if everywhere or positives is not None else None for positives in states.positives]
-        insert_labels(
-            change, states, ids[:start], origin=origin if fitted else "added", unasked=unasked, keep=rows is not None
-        )
-    if rows is not None:
-        change.part(LEARNING, encode_rows(rows, ids[:n_fitted]))
-        change.part(TRIALS, encode_trials(rows.trials, n_fitted))
+        unasked = [0 if everywhere or positives is not None else None for positives in batch.positives]
+        insert_labels(change, batch, ids[:start], origin=origin if fitted else "added", unasked=unasked, keep=keep)
+    if keep and memory is not None:
+        change.part(LEARNING, encode_rows(memory, state.atoms, ids[:n_fitted]))
+        change.part(TRIALS, encode_trials(memory.tried, n_fitted))
 
 
 CLASSIFIER = f"INSERT INTO classifier VALUES ({', '.join('?' * 20)})"
@@ -93,25 +92,33 @@ class Added:
 def append_labels(
     writer: StoreWriter,
     snapshot: Snapshot,
-    states: LabelStates,
+    states: LabelBatch,
     unasked: Sequence[int | None],
     key: str | None,
     memory: FitMemory | None = None,
 ) -> Snapshot:
-    """Store labels behind those of the snapshot, in one revision; ``memory``: with trials that are not stored yet."""
+    """Store labels behind those of the snapshot, in one revision; with trials of ``memory`` that are not stored yet."""
     names = list(states.names)
     with explain(snapshot.folder):
         keep = LEARNING in list_parts(writer.connection, snapshot.revision)
     with writer.change("add", {"labels": names[:100], "n": len(names)}, key) as change:
         added = insert_labels(change, states, snapshot.labels, origin="added", unasked=unasked, keep=keep)
         if keep and memory is not None:
-            change.part(TRIALS, encode_trials(memory._trials, int(memory._labels.shape[1])))
+            write_trials(change, memory)
     return grown(writer, snapshot, change.revision, states, added)
+
+
+def write_trials(change: Change, memory: FitMemory) -> None:
+    """Keep trials that were run since the model was read, so that they need not be run again."""
+    query = "SELECT content FROM part WHERE name = ? AND retired IS NULL"
+    known = change.connection.execute(query, (TRIALS,)).fetchone()
+    if known is None or not memory.tried.keys() <= set(json.loads(known[0])["budgets"]):
+        change.part(TRIALS, encode_trials(memory.tried, int(memory.labels.shape[1])))
 
 
 def insert_labels(
     change: Change,
-    states: LabelStates,
+    states: LabelBatch,
     past: IntArray,
     *,
     origin: str | None,
@@ -146,7 +153,7 @@ def insert_labels(
              int(report.anchored), report.loss, int(report.coupled), float(report.gap))
         )  # fmt: skip
         versions.append((label, number, states.names[j], float(states.decisions.thresholds[j])))
-        neighbours, weights = states.codes[j]
+        neighbours, weights = states.code(j)
         relations += zip([number] * len(neighbours), ids[neighbours].tolist(), weights.tolist(), strict=True)
         positives = states.positives[j]
         if keep and positives is not None:
@@ -179,7 +186,7 @@ def check_grown(model: StreamingLabelClassifier, snapshot: Snapshot) -> None:
     """The model has the labels of the snapshot, to the bit of their intercepts, and more behind them."""
     names, n_past = model.label_names_, len(snapshot.names)
     if names[:n_past] != snapshot.names or not np.array_equal(
-        model._classifiers.intercept[:n_past], snapshot.intercept
+        model.state_.classifiers.intercept[:n_past], snapshot.intercept
     ):
         raise ConflictError(
             f"{snapshot.folder}: the model did not grow from revision {snapshot.revision}; add the labels to "
@@ -189,7 +196,7 @@ def check_grown(model: StreamingLabelClassifier, snapshot: Snapshot) -> None:
         raise DataError("the model has no label that is not stored yet; nothing to append", source=snapshot.folder)
 
 
-def grown(writer: StoreWriter, snapshot: Snapshot, revision: int, states: LabelStates, added: Added) -> Snapshot:
+def grown(writer: StoreWriter, snapshot: Snapshot, revision: int, states: LabelBatch, added: Added) -> Snapshot:
     """The snapshot with the labels that were just committed, without reading the catalogue again."""
     segments = dict(snapshot.segments)
     for number in {place.segment for place in added.places} - segments.keys():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,42 @@ from streamlabel.store.parts import list_parts, read_part
 from streamlabel.store.reader import Snapshot, read_files
 from streamlabel.store.segments import FileInfo
 from streamlabel.store.stored_rows import LEARNING, TRIALS, decode_rows, decode_trials, later_answers
-from streamlabel.streaming.arrival import Decisions
 from streamlabel.streaming.blocks import ClassifierBlocks
+from streamlabel.streaming.calibration import Decisions
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import check_parameters
-from streamlabel.streaming.state import KeptRows, ModelFacts, import_model
+from streamlabel.streaming.state import ModelState
 from streamlabel.streaming.trials import LabelReport
 from streamlabel.types import CSC
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What is said once about a model; values that JSON knows. beta and strength are None for adopted models."""
+
+    parameters: dict[str, Any]
+    n_features: int
+    loss: str
+    beta: float | None
+    strength: float | None
+    feature_names: list[str] | None = None
+
+
+def facts_of_model(model: StreamingLabelClassifier) -> ModelFacts:
+    """What is said once about a fitted model."""
+    if not hasattr(model, "state_"):
+        raise DataError("the model is not fitted; fit it before it is stored")
+    state, names = model.state_, getattr(model, "feature_names_in_", None)
+    if state.classes is not None:
+        raise DataError("the model was fitted on a vector of classes; fit it on a 0/1 label matrix to store it")
+    return ModelFacts(
+        {key: value.item() if isinstance(value, np.generic) else value for key, value in model.get_params().items()},
+        int(model.n_features_in_),
+        state.loss,
+        None if state.beta is None else float(state.beta),
+        float(state.strength) if np.isfinite(state.strength) else None,
+        None if names is None else [str(name) for name in names],
+    )
 
 
 def meta_of(facts: ModelFacts) -> dict[str, Any]:
@@ -62,23 +91,33 @@ def assemble(
     sizes = np.diff(codes.indptr)
     reports = [_report(record, int(size)) for record, size in zip(records, sizes, strict=True)]
     decisions = Decisions(thresholds.copy(), slope.copy(), shift.copy())
-    rows, later = _kept(snapshot, connection) if learning else (None, [])
-    return import_model(facts, snapshot.names, classifiers, decisions, reports, codes, rows, later)
+    strength = np.nan if facts.strength is None else facts.strength
+    state = ModelState.begin(
+        snapshot.names, classifiers, decisions, reports, codes,
+        loss=facts.loss, settings={}, beta=facts.beta, strength=strength,
+    )  # fmt: skip
+    if learning:
+        state = _with_rows(state, facts, snapshot, connection)
+    return StreamingLabelClassifier.from_state(state, facts.feature_names, **facts.parameters)
 
 
-def _kept(snapshot: Snapshot, connection: sqlite3.Connection) -> tuple[KeptRows | None, list[Any]]:
+def _with_rows(state: ModelState, facts: ModelFacts, snapshot: Snapshot, connection: sqlite3.Connection) -> ModelState:
+    """The state with the rows of `fit`, where they were kept."""
     names = list_parts(connection, snapshot.revision)
-    if LEARNING not in names:
-        return None, []
+    if LEARNING not in names or facts.beta is None:
+        return state
     files: Mapping[int, FileInfo] = read_files(connection, snapshot.folder, snapshot.n_features)
     part = read_part(snapshot.folder, connection, files, LEARNING, snapshot.revision)
-    rows = decode_rows(part, snapshot)
-    if rows is None:
-        return None, []
+    seed, centre = facts.parameters["random_state"], facts.parameters["fit_intercept"]
+    found = decode_rows(part, snapshot, seed=seed, beta=facts.beta, centre=centre)
+    if found is None:
+        return state
+    memory, atoms = found
     if TRIALS in names:
         trials = read_part(snapshot.folder, connection, files, TRIALS, snapshot.revision)
-        rows.trials.update(decode_trials(trials, snapshot, int(rows.labels.shape[1])))
-    return rows, later_answers(connection, snapshot, int(rows.X.shape[0]))
+        memory.tried.update(decode_trials(trials, snapshot, int(memory.labels.shape[1])))
+    later = later_answers(connection, snapshot, int(memory.X.shape[0]))
+    return state.with_rows(memory, atoms, facts.parameters["dictionary"], later)
 
 
 def _codes(snapshot: Snapshot, connection: sqlite3.Connection) -> CSC:

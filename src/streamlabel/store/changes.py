@@ -13,7 +13,7 @@ from contextlib import suppress
 import numpy as np
 
 from streamlabel.errors import ConflictError, DataError, NotFoundError
-from streamlabel.store.append import begin_versions, insert_labels
+from streamlabel.store.append import begin_versions, insert_labels, write_trials
 from streamlabel.store.assemble import assemble
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.damage import check_versions
@@ -21,10 +21,9 @@ from streamlabel.store.format import CATALOGUE, PART, SPARSE
 from streamlabel.store.parts import Part, list_parts, read_part
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_files, read_meta
 from streamlabel.store.segments import FileInfo, Place, Segment
-from streamlabel.store.stored_rows import LEARNING, TRIALS, encode_trials
+from streamlabel.store.stored_rows import LEARNING
 from streamlabel.store.writer import Change, StoreWriter
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.state import export_labels
 from streamlabel.types import IntArray
 from streamlabel.validation import check_label_names
 
@@ -218,9 +217,8 @@ def relearn_label(
     column = snapshot.column(name)
     others = np.setdiff1d(np.arange(len(snapshot.labels)), [column])
     past = rest_of(writer, snapshot, others, cache)
-    budgets = set() if past._memory is None else set(past._memory._trials)
-    model = learn(past)
-    states = export_labels(model, len(others))
+    memory = past.state_.memory
+    states = learn(past).state_.labels(len(others))
     if states.names != (snapshot.names[column],):
         raise DataError(f"{name!r} was to be learned anew, but the model has {list(states.names)} behind the others")
     keep = LEARNING in list_parts(writer.connection, snapshot.revision)
@@ -229,8 +227,8 @@ def relearn_label(
     with writer.change("relearn", {"label": name}, key) as change:
         end_versions(change, label.tolist())
         insert_labels(change, states, snapshot.labels[others], origin=None, unasked=unasked, keep=keep, labels=label)
-        if keep and model._memory is not None and not model._memory._trials.keys() <= budgets:
-            change.part(TRIALS, encode_trials(model._memory._trials, int(model._memory._labels.shape[1])))
+        if keep and memory is not None:
+            write_trials(change, memory)
 
 
 def rest_of(writer: StoreWriter, snapshot: Snapshot, others: IntArray, cache: BlockCache) -> StreamingLabelClassifier:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import sparse
 
 from streamlabel.errors import ConflictError, DataError
 from streamlabel.store.append import insert_labels
@@ -13,9 +14,9 @@ from streamlabel.store.changes import end_versions, rest_of
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.reader import Snapshot
 from streamlabel.store.writer import StoreWriter
-from streamlabel.streaming.arrival import Decisions
+from streamlabel.streaming.calibration import Decisions
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.state import LabelStates, export_labels
+from streamlabel.streaming.state import LabelBatch
 from streamlabel.streaming.trials import LabelReport
 from streamlabel.types import FloatArray, IntArray
 from streamlabel.validation import check_label_names
@@ -46,42 +47,43 @@ def merge_labels(
 def _relearned(
     writer: StoreWriter, snapshot: Snapshot, model: StreamingLabelClassifier, columns: IntArray, others: IntArray,
     into: str, cache: BlockCache,
-) -> LabelStates | None:  # fmt: skip
+) -> LabelBatch | None:  # fmt: skip
     """The union of the answers, learned beside the labels that stay; None where not all answers are kept."""
-    memory, answers = model._memory, model._answers
+    memory, answers = model.state_.memory, model.state_.answers
     if memory is None or answers is None or not np.isin(columns, answers.labels).all() or not others.size:
         return None
     learner = rest_of(writer, snapshot, others, cache)
-    if learner._memory is None:
+    rest = learner.state_.memory
+    if rest is None:
         return None
     chosen = np.flatnonzero(np.isin(answers.labels, columns))
     union = np.asarray(answers.by_rows[:, chosen].sum(axis=1)).ravel() > 0
     if union.all():
         return None
-    learner.add_labels(learner._memory.X, union.astype(np.int8), [into])
-    return export_labels(learner, len(others))
+    learner.add_labels(rest.X, union.astype(np.int8), [into])
+    return learner.state_.labels(len(others))
 
 
-def _averaged(model: StreamingLabelClassifier, columns: IntArray, into: str) -> LabelStates:
+def _averaged(model: StreamingLabelClassifier, columns: IntArray, into: str) -> LabelBatch:
     """The mean of the classifiers, each counting as much as it has yes answers."""
-    reports = [model._reports[int(column)] for column in columns]
+    state = model.state_
+    reports = [state.reports[int(column)] for column in columns]
     share = np.array([max(report.n_yes, 1) for report in reports], dtype=np.float64)
     share /= share.sum()
-    decisions = model._decisions
+    decisions = state.decisions
     first = reports[0]
     report = LabelReport(
         into, sum(report.n_rows for report in reports), sum(report.n_yes for report in reports), 0.0, None, False,
         first.beta, loss=first.loss,
     )  # fmt: skip
-    return LabelStates(
-        int(columns[0]),
+    return LabelBatch(
         (into,),
-        (model._classifiers.weights(columns) @ share)[:, None],
-        np.array([model._classifiers.intercept[columns] @ share]),
+        (state.classifiers.weights(columns) @ share)[:, None],
+        np.array([state.classifiers.intercept[columns] @ share]),
         Decisions(*(np.array([_finite_mean(part[columns], share)]) for part in
                     (decisions.thresholds, decisions.slope, decisions.offset))),
         (report,),
-        ((np.empty(0, dtype=np.intp), np.empty(0)),),
+        sparse.csc_array((0, 1)),
         (None,),
     )  # fmt: skip
 

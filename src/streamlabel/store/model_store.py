@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from streamlabel.store.sqlite import explain
 from streamlabel.store.stored_model import StoredModel, without_damaged
 from streamlabel.store.writer import StoreWriter
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.state import LabelStates, export_labels, replace_classifiers
 from streamlabel.types import CSR
 
 CACHE = 1 << 30
@@ -59,7 +59,6 @@ class ModelStore(StoredModel):
         super().__init__(snapshot, cache_bytes)
         self._writer = writer
         self._learner: StreamingLabelClassifier | None = None
-        self._budgets: set[int] = set()
 
     @classmethod
     def create(
@@ -120,12 +119,6 @@ class ModelStore(StoredModel):
         """What is wrong with a stored model, [] if nothing; with ``repair``, mended where that is possible."""
         return examine(Path(path), repair=repair)
 
-    def model(self, *, learning: bool = True) -> StreamingLabelClassifier:
-        found = super().model(learning=learning)
-        if found._memory is not None:
-            self._budgets = set(found._memory._trials)
-        return found
-
     def add_labels(
         self,
         X: ArrayLike | CSR | None,
@@ -144,17 +137,14 @@ class ModelStore(StoredModel):
             return done
         learner = self._learner or self.model()
         if X is None:
-            if learner._memory is None:
+            if learner.state_.memory is None:
                 raise DataError("the rows of fit are not kept in this store; give the rows that were annotated")
-            X = learner._memory.X
+            X = learner.state_.memory.X
         model = copy.copy(learner)
         model.add_labels(X, Y_new, label_names, annotated=annotated, coupled=coupled)
-        states = export_labels(model, len(self.label_names))
         n_rows = int(X.shape[0] if sparse.issparse(X) else np.shape(X)[0])
-        unasked: list[int | None] = [n_rows - report.n_rows for report in states.reports]
-        self._append(model, states, unasked, key)
-        replace_classifiers(model, self._stored())
-        self._learner = model
+        self._write(model, key, n_rows)
+        self._learner = self.settled(model)
         return self.revision
 
     def append(self, model: StreamingLabelClassifier, *, key: str | None = None) -> int:
@@ -162,11 +152,15 @@ class ModelStore(StoredModel):
         if (done := self._done(key)) is not None:
             return done
         check_grown(model, self._snapshot)
-        states = export_labels(model, len(self.label_names))
-        unasked = [0 if rows is not None else None for rows in states.positives]
-        self._append(model, states, unasked, key)
+        self._write(model, key)
         self._learner = None
         return self.revision
+
+    def settled(self, model: StreamingLabelClassifier) -> StreamingLabelClassifier:
+        """A model of the same labels on the classifiers as they are stored: rounded to float32."""
+        found = copy.copy(model)
+        found.state_ = replace(model.state_, classifiers=self._stored())
+        return found
 
     def rename(self, name: str, new_name: str, *, key: str | None = None) -> int:
         """Give a label another name; its id stays."""
@@ -232,6 +226,10 @@ class ModelStore(StoredModel):
             with explain(self.path):
                 yield self._writer.connection
 
+    def check_writing(self) -> None:
+        """Refuse to go on where the store is open for reading only."""
+        self._writing()
+
     def _writing(self) -> StoreWriter:
         if self._writer is None:
             raise ConflictError(f"{self.path} is open for reading only; open it with mode='a'")
@@ -244,15 +242,16 @@ class ModelStore(StoredModel):
             found = connection.execute("SELECT revision FROM event WHERE key = ?", (key,)).fetchone()
         return None if found is None else int(found[0])
 
-    def _append(
-        self, model: StreamingLabelClassifier, states: LabelStates, unasked: Sequence[int | None], key: str | None
-    ) -> None:
-        """With the trials that the model has run since it was read, so that they need not be run again."""
-        memory = model._memory
-        unknown = memory is not None and not memory._trials.keys() <= self._budgets
-        self._show(append_labels(self._writing(), self._snapshot, states, unasked, key, memory if unknown else None))
-        if memory is not None:
-            self._budgets |= memory._trials.keys()
+    def _write(self, model: StreamingLabelClassifier, key: str | None, n_rows: int | None = None) -> None:
+        """Store the labels that a model has behind those of the store: the one way in which labels are added.
+
+        ``n_rows``: of how many rows some may not have been asked; None where that is not known
+        """
+        batch = model.state_.labels(len(self.label_names))
+        unasked = [0 if rows is not None else None for rows in batch.positives]
+        if n_rows is not None:
+            unasked = [n_rows - report.n_rows for report in batch.reports]
+        self._show(append_labels(self._writing(), self._snapshot, batch, unasked, key, model.state_.memory))
 
     def _change(self, function: Any, *arguments: Any, key: str | None) -> int:
         if (done := self._done(key)) is not None:

@@ -20,36 +20,40 @@ from streamlabel.classifier.ridge import HatSpectrum
 from streamlabel.errors import DataError
 from streamlabel.store.parts import Part
 from streamlabel.store.reader import Snapshot
-from streamlabel.streaming.state import KeptRows
+from streamlabel.streaming.kept_rows import FitMemory
 from streamlabel.streaming.trials import RECIPES, Trial
 from streamlabel.types import CSR, FloatArray, IntArray
 
 LEARNING, TRIALS = "learning", "trials"
 
 
-def encode_rows(rows: KeptRows, labels: IntArray) -> Part:
-    """The part; ``labels`` are the ids of the labels of `fit`, in the order of their columns."""
+def encode_rows(rows: FitMemory, atoms: IntArray, labels: IntArray) -> Part:
+    """The part; ``labels`` are the ids of the labels of `fit`, as columns; ``atoms`` are some of these."""
+    hat = rows.hat
     arrays: dict[str, NDArray[Any]] = {
         "answers.indptr": rows.labels.indptr,
         "answers.indices": rows.labels.indices,
-        "atoms": rows.atoms,
+        "atoms": atoms,
         "judged_rows": rows.judged_rows,
         "labels": labels,
         "leave_one_out": rows.leave_one_out.astype(np.float32),
         "leverages": rows.leverages,
     }
-    if rows.hat is not None and rows.hat.spread is not None:
-        arrays["hat"] = rows.hat.spread
+    if hat is not None and hat.spread is not None:
+        arrays["hat"] = hat.spread
     if isinstance(rows.X, np.ndarray):
         arrays["rows"] = _narrow(rows.X)
     else:
         arrays |= {"rows": _narrow(rows.X.data), "rows.indices": rows.X.indices, "rows.indptr": rows.X.indptr}
-    hat = None if rows.hat is None else [rows.hat.trace, rows.hat.spread_sum]
-    return Part({"n_rows": int(rows.X.shape[0]), "sparse": not isinstance(rows.X, np.ndarray), "hat": hat}, arrays)
+    said = None if hat is None else [hat.trace, hat.spread_sum]
+    return Part({"n_rows": int(rows.X.shape[0]), "sparse": not isinstance(rows.X, np.ndarray), "hat": said}, arrays)
 
 
-def decode_rows(part: Part, snapshot: Snapshot) -> KeptRows | None:
-    """What `encode_rows` wrote, for the labels of `fit` that are still there; None where none of them is."""
+def decode_rows(part: Part, snapshot: Snapshot, **facts: Any) -> tuple[FitMemory, IntArray] | None:
+    """What `encode_rows` wrote, rows and atoms, for the labels of `fit` that are still there; None where none is.
+
+    ``facts`` : seed, beta and centre of the `FitMemory`
+    """
     try:
         arrays, n_rows = part.arrays, int(part.content["n_rows"])
         ids, judged = arrays["labels"], arrays["judged_rows"]
@@ -70,7 +74,8 @@ def decode_rows(part: Part, snapshot: Snapshot) -> KeptRows | None:
     if kept.size < len(ids):
         answers, unseen = answers[:, kept], unseen[:, kept]
         atoms = np.flatnonzero(np.isin(kept, atoms))
-    return KeptRows(X, answers, np.asarray(atoms), judged, leverages, unseen.astype(np.float64), hat)
+    memory = FitMemory(X, answers, unseen.astype(np.float64), judged, leverages, hat=hat, **facts)
+    return memory, np.asarray(atoms)
 
 
 def encode_positives(rows: IntArray) -> tuple[bytes, int]:

@@ -7,11 +7,13 @@ is the same bits whatever has been added since.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 import numpy as np
 
+from streamlabel.errors import NotFoundError
 from streamlabel.types import CSR, FloatArray, IntArray
 
 BLOCK = 64
@@ -122,30 +124,44 @@ class SharedList(Generic[Item]):
         return SharedList(everything, len(everything))
 
 
-class LabelNumbers:
-    """The number of every label name. Immutable for its holder; models that grew from one another share one dictionary.
+class LabelNames:
+    """The names of labels in order, and the number of every name; growing at the end, immutable for its holder.
 
-    Names that others appended behind a holder's part are not in it. A holder that is not the newest copies.
+    Models that grew from one another share one list and one dictionary. Names that others appended behind a holder's
+    part are not in it; a holder that is not the newest copies.
     """
 
-    def __init__(self, numbers: dict[str, int], size: int) -> None:
-        self._numbers, self._size = numbers, size
+    def __init__(self, names: SharedList[str], numbers: dict[str, int]) -> None:
+        self._names, self._numbers = names, numbers
 
     @classmethod
-    def of(cls, names: tuple[str, ...]) -> LabelNumbers:
-        return cls({name: number for number, name in enumerate(names)}, len(names))
+    def of(cls, names: Iterable[str]) -> LabelNames:
+        found = SharedList.of(names)
+        return cls(found, {name: number for number, name in enumerate(found.items())})
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, number: int) -> str:
+        return self._names[number]
 
     def __contains__(self, name: object) -> bool:
-        return self._numbers.get(name, self._size) < self._size  # type: ignore[call-overload]
+        return self._numbers.get(name, len(self)) < len(self)  # type: ignore[call-overload]
 
-    def __getitem__(self, name: str) -> int:
+    def items(self) -> tuple[str, ...]:
+        """All names, in order."""
+        return self._names.items()
+
+    def number(self, name: str) -> int:
+        """The number of the label with this name."""
+        name = unicodedata.normalize("NFC", name)
         if name not in self:
-            raise KeyError(name)
+            raise NotFoundError(f"no label is called {name!r}; label_names_ lists all {len(self)}")
         return self._numbers[name]
 
-    def appended(self, names: tuple[str, ...]) -> LabelNumbers:
-        numbers, size = self._numbers, self._size
+    def appended(self, names: tuple[str, ...]) -> LabelNames:
+        numbers, size = self._numbers, len(self)
         if len(numbers) != size:
             numbers = {name: number for name, number in numbers.items() if number < size}
         numbers.update((name, size + j) for j, name in enumerate(names))
-        return LabelNumbers(numbers, size + len(names))
+        return LabelNames(self._names.appended(names), numbers)

@@ -5,10 +5,34 @@ All functions take scores and 0/1 answers (n, k) of the same rows and treat the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from scipy.special import expit
 
 from streamlabel.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """Where a score means yes, and which probability it means; (k,) each."""
+
+    thresholds: FloatArray
+    slope: FloatArray
+    offset: FloatArray
+
+    def take(self, labels: Any) -> Decisions:
+        """Those of some labels: numbers or a slice."""
+        return Decisions(self.thresholds[labels], self.slope[labels], self.offset[labels])
+
+    def appended(self, other: Decisions) -> Decisions:
+        """These, then the others."""
+        return Decisions(
+            np.append(self.thresholds, other.thresholds),
+            np.append(self.slope, other.slope),
+            np.append(self.offset, other.offset),
+        )
 
 
 def best_f1_thresholds(scores: FloatArray, answers: FloatArray) -> FloatArray:
@@ -79,3 +103,21 @@ def sigmoid(scores: FloatArray, slope: FloatArray, offset: FloatArray) -> FloatA
 def _log_loss(z: FloatArray, target: FloatArray, slope: FloatArray, offset: FloatArray) -> FloatArray:
     margin = slope * z + offset
     return np.asarray((np.logaddexp(0.0, margin) - target * margin).sum(axis=0))
+
+
+def decide(scores: FloatArray, answers: FloatArray, threshold: float | str, usual: float) -> Decisions:
+    """Thresholds and probabilities from scores (e, k) of rows that were not learned from, and their 0/1 answers.
+
+    threshold : "f1" or one score for all;   usual : the threshold where no label has a positive answer here
+    """
+    slope, offset = fit_sigmoids(scores, answers)
+    if threshold != "f1":
+        return Decisions(np.full(scores.shape[1], float(threshold)), slope, offset)
+    found = best_f1_thresholds(scores, answers)
+    missing = np.isnan(found)
+    return Decisions(np.where(missing, usual if missing.all() else np.nanmedian(found), found), slope, offset)
+
+
+def usual_threshold(loss: str, fit_intercept: bool) -> float:
+    """Where a score means yes as long as nothing is known about a label."""
+    return 0.5 if fit_intercept and loss == "squared" else 0.0

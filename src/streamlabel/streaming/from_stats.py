@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from scipy.special import logit, ndtr
 from streamlabel.classifier.ridge import choose_beta
 from streamlabel.errors import DataError
 from streamlabel.stats.sums import Stats, SumsFactor
-from streamlabel.streaming.arrival import Decisions
 from streamlabel.streaming.blocks import SharedList
+from streamlabel.streaming.calibration import Decisions, usual_threshold
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import check_parameters
 from streamlabel.streaming.trials import LabelReport
@@ -46,12 +47,12 @@ def classifier_from_stats(stats: Stats, beta: float | str = "auto", **parameters
     if wanted.fit_intercept:
         intercept = stats.label_counts / stats.n_rows - factor.mean @ weights
     model = StreamingLabelClassifier.from_coef(weights.T, intercept, stats.label_names, beta=beta, **parameters)
-    model.beta_ = strength
-    model._decisions = _decide(model, stats, factor, strength)
-    model._reports = SharedList.of(
+    reports = SharedList.of(
         LabelReport(name, stats.n_rows, int(count), 0.0, None, False, strength)
         for name, count in zip(model.label_names_, stats.label_counts, strict=True)
     )
+    decisions = _decide(model, stats, factor, strength)
+    model.state_ = replace(model.state_, beta=strength, decisions=decisions, reports=reports)
     return model
 
 
@@ -74,7 +75,7 @@ def _decide(model: StreamingLabelClassifier, stats: Stats, factor: SumsFactor, b
     if model.threshold != "f1":
         return Decisions(np.full(len(yes), float(model.threshold)), slope, offset)
     found = _best_f1(without, gap, spread, yes, no)
-    usual = float(np.median(found[usable])) if usable.any() else model._usual_threshold()
+    usual = float(np.median(found[usable])) if usable.any() else usual_threshold("squared", model.fit_intercept)
     return Decisions(np.where(usable, found, usual), slope, offset)
 
 

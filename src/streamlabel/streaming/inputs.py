@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -98,8 +100,31 @@ def same_rows(A: Any, B: Any) -> bool:
     return all(np.array_equal(getattr(A, part), getattr(B, part)) for part in ("indptr", "indices", "data"))
 
 
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of the estimator, checked (`StreamingLabelClassifier` says what they mean)."""
+
+    lam: float | str | None
+    metric: float | str | None
+    beta: float | str
+    loss: str
+    start: str
+    start_weight: float
+    dictionary: int | str
+    fit_intercept: bool
+    threshold: float | str
+    random_state: int
+    n_jobs: int | None
+
+
+def checked_parameters(model: Any) -> Parameters:
+    """The parameters that an estimator has as attributes, checked one by one and together."""
+    check_parameters(model)
+    return Parameters(**{one.name: getattr(model, one.name) for one in fields(Parameters)})
+
+
 def check_parameters(model: Any) -> None:
-    """The parameters of the estimator, one by one and together."""
+    """Refuse parameters that are wrong, alone or together."""
     _check_number(model.lam, "lam", none=True)
     _check_number(model.metric, "metric", none=True, below=1.0)
     _check_number(model.beta, "beta")
@@ -136,7 +161,7 @@ def settings_of_fit(model: Any) -> dict[str, Any]:
     }
 
 
-def check_settings(model: Any, then: dict[str, Any]) -> None:
+def check_settings(model: Any, then: Mapping[str, Any]) -> None:
     """What `fit` depended on must not have been changed since."""
     for name, now in settings_of_fit(model).items():
         if now != then[name]:

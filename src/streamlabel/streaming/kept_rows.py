@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, make_ridge
 from streamlabel.errors import DataError
 from streamlabel.stats.label_gram import centred_cross
 from streamlabel.streaming.inputs import same_rows
@@ -106,6 +107,21 @@ class LabelAnswers:
         whole = sparse.csr_array(sparse.hstack((self._whole, _columns(loose, self._whole.shape[0])), format="csr"))
         return LabelAnswers(numbers, whole, (), gram, counts)
 
+    def positives(self, numbers: IntArray) -> list[IntArray | None]:
+        """The positive rows of these labels; None for those that have no answers here."""
+        places = {int(label): place for place, label in enumerate(self.labels.tolist())}
+        n_whole, columns = self._whole.shape[1], None
+        found: list[IntArray | None] = []
+        for place in (places.get(number) for number in numbers.tolist()):
+            if place is None:
+                found.append(None)
+            elif place >= n_whole:
+                found.append(self._loose[place - n_whole])
+            else:
+                columns = sparse.csc_array(self._whole) if columns is None else columns
+                found.append(columns.indices[columns.indptr[place] : columns.indptr[place + 1]])
+        return found
+
     def _parts(self, positives: Sequence[IntArray]) -> tuple[CSR, tuple[IntArray, ...]]:
         """New labels by rows, or as lists where they are few: the product of all with all grows with their square."""
         n_rows = self._whole.shape[0]
@@ -129,8 +145,11 @@ def _columns(positives: Sequence[IntArray], n_rows: int) -> CSC:
 class FitMemory:
     """The rows of `fit`, and what was learned there about how far the past can be trusted.
 
+    labels : csr_array (n, f), the answers of the labels of `fit`
     judged_rows : (e,), a fixed sample of the rows;  leverages : (e,), their hat diagonal
-    leave_one_out : (e, m), their scores under the classifiers of `fit` learned without them
+    leave_one_out : (e, f), their scores under the classifiers of `fit` learned without them
+    beta, centre : of the ridge of all rows;   hat : its spectrum, where it is known (`HatSpectrum`)
+    tried : the trials that have been run, by their number of rows
     """
 
     def __init__(
@@ -141,16 +160,33 @@ class FitMemory:
         judged_rows: IntArray,
         leverages: FloatArray,
         seed: int,
+        *,
+        beta: float,
+        centre: bool,
+        ridge: PreparedRidge | None = None,
+        hat: HatSpectrum | None = None,
+        tried: Mapping[int, list[Trial]] | None = None,
         source: Any = None,
     ) -> None:
-        self.X = X
+        self.X, self.labels = X, labels
         self._source, self._sample = _remember(source)
         self.judged_X = X[judged_rows]
         self.judged_rows = judged_rows
         self.leverages = leverages
         self.leave_one_out = leave_one_out
-        self._labels, self._seed = labels, seed
-        self._trials: dict[int, list[Trial]] = {}
+        self.tried: dict[int, list[Trial]] = dict(tried or {})
+        self._seed, self._beta, self._centre, self._ridge, self._given_hat = seed, beta, centre, ridge, hat
+
+    @property
+    def ridge(self) -> PreparedRidge:
+        """The ridge of all rows; factored when it is first asked for, where `fit` did not leave it here."""
+        if self._ridge is None:
+            self._ridge = make_ridge(self.X, self._beta, centre=self._centre, hat=self._given_hat)
+        return self._ridge
+
+    @property
+    def hat(self) -> HatSpectrum | None:
+        return self._given_hat if self._ridge is None else self._ridge.known_hat
 
     @staticmethod
     def sample(n_rows: int, seed: int, n_labels: int = 1) -> IntArray:
@@ -165,7 +201,7 @@ class FitMemory:
 
     def known_trials(self, n_rows: int) -> list[Trial] | None:
         """The trials at this number of rows, where they have been run."""
-        return self._trials.get(min(budget_class(n_rows), self.X.shape[0] - len(self.judged_rows)))
+        return self.tried.get(min(budget_class(n_rows), self.X.shape[0] - len(self.judged_rows)))
 
     def recognises(self, X: Any) -> bool:
         """Whether X are the rows of `fit`, to the last bit.
@@ -188,17 +224,17 @@ class FitMemory:
         losses than the squared one, takes its place.
         """
         budget = min(budget_class(n_rows), self.X.shape[0] - len(self.judged_rows))
-        if budget not in self._trials:
+        if budget not in self.tried:
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
-            judged = Judged(self.judged_X, self._labels[self.judged_rows], self.leave_one_out)
+            judged = Judged(self.judged_X, self.labels[self.judged_rows], self.leave_one_out)
             found = []
             for number in range(_n_trials(budget)):
                 rng = np.random.default_rng((self._seed, budget, number))
                 rows = np.sort(rng.choice(left, budget, replace=False))
                 X = self.X[rows]
-                found.append(run(X, self._labels[rows], np.asarray(X @ weights) + intercept, judged, rng))
-            self._trials[budget] = [trial for trial in found if trial is not None]
-        return self._trials[budget]
+                found.append(run(X, self.labels[rows], np.asarray(X @ weights) + intercept, judged, rng))
+            self.tried[budget] = [trial for trial in found if trial is not None]
+        return self.tried[budget]
 
 
 def _n_trials(budget: int) -> int:

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.classifier.penalty import Penalty, make_penalty
@@ -25,9 +27,12 @@ from streamlabel.classifier.solve import FACTOR_LIMIT, solve_coupled, too_large
 from streamlabel.errors import ConvergenceWarning, DataError
 from streamlabel.stats.label_gram import centred_cross, signed_label_gram
 from streamlabel.stats.spectral import RidgeFactor, make_factor
+from streamlabel.stats.threads import one_thread
 from streamlabel.stats.ties import points
+from streamlabel.streaming.blocks import ClassifierBlocks
+from streamlabel.streaming.calibration import decide, usual_threshold
 from streamlabel.streaming.codes import unseen_coupled_scores, unseen_scores
-from streamlabel.streaming.inputs import coded
+from streamlabel.streaming.inputs import Parameters, coded, settings_of_fit
 from streamlabel.streaming.kept_rows import FitMemory
 from streamlabel.streaming.other_losses import (
     MOST_LABELS,
@@ -40,7 +45,19 @@ from streamlabel.streaming.other_losses import (
     row_unit,
     solve_loss,
 )
-from streamlabel.streaming.trials import LAMS, RECIPES, Judged, Trial, code_of_hidden, hide_labels, measure
+from streamlabel.streaming.state import ModelState
+from streamlabel.streaming.trials import (
+    LAM,
+    LAMS,
+    RECIPES,
+    Judged,
+    LabelReport,
+    Trial,
+    code_of_hidden,
+    hide_labels,
+    measure,
+)
+from streamlabel.structure.dictionary import choose_dictionary
 from streamlabel.structure.represent import represent
 from streamlabel.types import CSC, CSR, FloatArray, IntArray, SolveReport
 
@@ -68,6 +85,66 @@ class PastFit:
     unseen: FloatArray
     leverages: FloatArray
     codes: CSC
+
+
+def fit_labels(
+    parameters: Parameters,
+    X: CSR | FloatArray,
+    labels: CSR,
+    names: tuple[str, ...],
+    *,
+    source: Any = None,
+    classes: NDArray[Any] | None = None,
+) -> ModelState:
+    """A model of these labels (n, m); ``source`` is what the user passed as X, by which it is recognised later."""
+    learned = _learn(parameters, X, labels)
+    rows, centre = learned.judged_rows, parameters.fit_intercept
+    truth = labels[rows].toarray().astype(np.float64)
+    decisions = decide(learned.unseen, truth, parameters.threshold, usual_threshold(learned.loss, centre))
+    counts, sizes = np.asarray(labels.sum(axis=0)).ravel(), np.diff(learned.codes.indptr)
+    lam = fixed_lam(parameters.lam) if parameters.start == "alternating" else None
+    reports = [
+        LabelReport(
+            name, X.shape[0], int(counts[j]), 0.0, lam, False, learned.beta, int(sizes[j]), loss=learned.loss,
+            coupled=lam is not None,
+        )
+        for j, name in enumerate(names)
+    ]  # fmt: skip
+    memory = FitMemory(
+        X, labels, learned.unseen, rows, learned.leverages, parameters.random_state,
+        beta=learned.beta, centre=centre, ridge=learned.ridge, source=source,
+    )  # fmt: skip
+    state = ModelState.begin(
+        names, ClassifierBlocks(int(X.shape[1])).appended(learned.weights, learned.intercept), decisions, reports,
+        learned.codes, loss=learned.loss, settings=settings_of_fit(parameters), beta=learned.beta,
+        strength=learned.beta / row_unit(X, centre), classes=classes,
+    )  # fmt: skip
+    return state.with_rows(memory, _atoms(parameters, labels), parameters.dictionary)
+
+
+def _learn(parameters: Parameters, X: CSR | FloatArray, labels: CSR) -> PastFit:
+    loss, beta, centre, seed = parameters.loss, parameters.beta, parameters.fit_intercept, parameters.random_state
+    if loss == "auto":
+        loss, beta = choose_loss(X, labels, beta, centre, seed)
+    if loss != "squared":
+        return fit_with_loss(X, labels, loss, beta, centre, seed)
+    lam = fixed_lam(parameters.lam)
+    if parameters.start == "alternating" and lam is not None:
+        return fit_alternating(X, labels, lam, beta, centre, seed, float(parameters.start_weight))
+    return fit_ridge(X, labels, beta, centre, seed)
+
+
+def _atoms(parameters: Parameters, labels: CSR) -> IntArray:
+    """The labels that may enter a code."""
+    if isinstance(parameters.dictionary, str) or parameters.dictionary >= labels.shape[1]:
+        return np.arange(labels.shape[1])
+    with one_thread():
+        return np.sort(choose_dictionary(labels, int(parameters.dictionary), random_state=parameters.random_state))
+
+
+def fixed_lam(lam: float | str | None) -> float | None:
+    """The penalty of the code where nothing is tried."""
+    return LAM if lam == "auto" else None if lam is None else float(lam)
 
 
 def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:

@@ -9,7 +9,6 @@ from typing import Any
 
 from streamlabel.data.text import TextVectorizer
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.state import export_rows
 from streamlabel.streaming.trials import Clarity
 from streamlabel.tagging.text_answers import Answers, count_fires
 
@@ -64,8 +63,8 @@ class LearnReport:
 def report_label(model: StreamingLabelClassifier, vectorizer: Any, answers: Answers, seconds: float) -> LearnReport:
     """The report of a label that the model has learned from these answers."""
     unknown = unknown_words(vectorizer, (key for key in answers.yes if isinstance(key, str)))
-    number = model._numbers[answers.name]
-    learned = model._reports[number]
+    number = model.state_.names.number(answers.name)
+    learned = model.state_.reports[number]
     return LearnReport(
         answers.name,
         len(answers.yes),
@@ -73,9 +72,9 @@ def report_label(model: StreamingLabelClassifier, vectorizer: Any, answers: Answ
         len(answers.weak),
         tuple(model.neighbours(answers.name)),
         bool(learned.anchored or learned.share),
-        float(model._decisions.thresholds[number]),
+        float(model.state_.decisions.thresholds[number]),
         seconds,
-        count_fires(model, number, export_rows(model)),
+        count_fires(model, number, model.state_.memory),
         len(unknown),
         tuple(unknown[:MOST_WORDS]),
         learned.clarity,

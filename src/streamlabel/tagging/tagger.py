@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
 import time
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import Any, Self, overload
 
 import numpy as np
@@ -15,11 +16,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array
 
 from streamlabel.data.text import check_texts
-from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.errors import ConflictError, DataError
 from streamlabel.metrics.topk import check_k, top_k
+from streamlabel.store.model_store import ModelStore
+from streamlabel.store.parts import Part
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import canonical_rows
-from streamlabel.streaming.state import export_rows, without_label
 from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
 from streamlabel.tagging.learn_report import LearnReport, report_label
 from streamlabel.tagging.text_answers import (
@@ -39,96 +41,14 @@ from streamlabel.types import CSR, FloatArray
 from streamlabel.validation import check_label_names
 
 AT_ONCE = 1024
+VECTORIZER, TEXTS = "vectorizer", "texts"  # the parts of a store that hold them
 
 
-class TextSuggester(BaseEstimator):
-    """What a tagger does with the labels that it knows: `suggest`, `predict`, `explain`."""
-
-    vectorizer_: Any
-    classifier_: StreamingLabelClassifier
-
-    @property
-    def label_names_(self) -> tuple[str, ...]:
-        self._check_fitted()
-        return self.classifier_.label_names_
-
-    @overload
-    def suggest(self, texts: str, k: int = 5) -> list[tuple[str, float]]: ...  # type: ignore[overload-overlap]
-    @overload
-    def suggest(self, texts: Iterable[str], k: int = 5) -> list[list[tuple[str, float]]]: ...
-    def suggest(self, texts: str | Iterable[str], k: int = 5) -> Any:
-        """The k best labels with their scores, best first: [(name, score), ...], or a list of these for several texts.
-
-        Scores order the labels; where they mean yes is the label's own threshold, which `predict` uses. A text without
-        a known word scores as an empty one (`knows`).
-        """
-        k = check_k(k)
-        if isinstance(texts, str):
-            return self.suggest([texts], k)[0]
-        found: list[list[tuple[str, float]]] = []
-        for scores in self._scores(texts):
-            columns = top_k(scores, min(k, scores.shape[1]))
-            best = np.take_along_axis(scores, columns, axis=1)
-            found += [
-                [(self.classifier_._names[int(j)], float(s)) for j, s in zip(*row, strict=True)]
-                for row in zip(columns, best, strict=True)
-            ]
-        return found
-
-    def predict(self, texts: Iterable[str]) -> list[list[str]]:
-        """For each text the labels whose score exceeds their threshold, in order of arrival."""
-        names, thresholds = self.label_names_, self.classifier_._decisions.thresholds
-        return [
-            [names[j] for j in np.flatnonzero(row)]
-            for scores in self._scores(texts)
-            for row in np.asarray(scores > thresholds)
-        ]
-
-    def knows(self, texts: Iterable[str]) -> list[bool]:
-        """For each text whether the vectoriser finds anything in it; without a known word it scores as an empty one."""
-        self._check_fitted()
-        return filled_rows(self._features(check_texts(texts))).tolist()
-
-    def explain(self, text: str, label: str, n_words: int = N_WORDS) -> Explanation:
-        """The words that spoke for and against a label, and what the labels that it resembles say."""
-        number = self._number(label)
-        if not isinstance(text, str):
-            raise DataError(f"the text is of type {type(text).__name__}; it must be a string")
-        return explain_score(self.classifier_, self.vectorizer_, text, self._features([text]), number, n_words)
-
-    def neighbours(self, label: str, k: int = 5) -> list[tuple[str, float]]:
-        """The labels that a label was learned to resemble, with signed weights."""
-        self._check_fitted()
-        return self.classifier_.neighbours(label, k)
-
-    def _number(self, label: str) -> int:
-        self._check_fitted()
-        label = unicodedata.normalize("NFC", str(label))
-        if label not in self.classifier_._numbers:
-            raise NotFoundError(f"no label is called {label!r}; label_names_ lists all {len(self.label_names_)}")
-        return self.classifier_._numbers[label]
-
-    def _scores(self, texts: Iterable[str]) -> Iterator[FloatArray]:
-        """Scores (k, n_labels) of the texts, so many at a time."""
-        self._check_fitted()
-        checked = check_texts(texts)
-        for start in range(0, len(checked), AT_ONCE):
-            yield self.classifier_.decision_function(self._features(checked[start : start + AT_ONCE]))
-
-    def _features(self, texts: list[str]) -> Any:
-        """The texts as float64 rows, sparse (csr_array) or dense, as the classifier keeps them."""
-        rows = self.vectorizer_.transform(texts)
-        return canonical_rows(check_array(rows, accept_sparse="csr", dtype=np.float64))
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "classifier_"):
-            raise NotFittedError("this tagger knows no label yet; call fit first")
-
-
-class MemoryTagger(TextSuggester):
+class Tagger(BaseEstimator):
     """Texts and label names in, label names with scores out; new labels are learned while it is in use.
 
-    `streamlabel.Tagger` is this with `save` and `open`.
+    It lives in memory, or, where `open` made it, in a directory that `save` wrote: then a label is on the disk when
+    `learn` returns (`store`).
 
     Parameters
     ----------
@@ -151,6 +71,10 @@ class MemoryTagger(TextSuggester):
     ['farming', 'economy']
     """
 
+    vectorizer_: Any
+    classifier_: StreamingLabelClassifier
+    _store: ModelStore | None = None
+
     def __init__(self, vectorizer: Any = "tfidf", classifier: StreamingLabelClassifier | None = None) -> None:
         self.vectorizer = vectorizer
         self.classifier = classifier
@@ -162,6 +86,8 @@ class MemoryTagger(TextSuggester):
 
         labels : a list of names for each text; or a matrix (n, m) of 0/1, whose columns ``label_names`` names
         """
+        if self._store is not None:
+            raise ConflictError(f"this tagger lives in {self._store.path}; fit a new Tagger, and save it elsewhere")
         checked = check_texts(texts)
         Y, names = read_tags(labels, label_names, len(checked))
         classifier = StreamingLabelClassifier() if self.classifier is None else self.classifier
@@ -188,7 +114,7 @@ class MemoryTagger(TextSuggester):
         """
         state = isinstance(vectorizer, VectorizerState)
         fitted = restore_vectorizer(vectorizer, brought) if state else vectorizer
-        if not hasattr(classifier, "_classifiers"):
+        if not hasattr(classifier, "state_"):
             raise DataError("the classifier is not fitted; fit it first")
         n_columns = getattr(fitted, "idf_", np.empty(classifier.n_features_in_)).shape[0]
         if n_columns != classifier.n_features_in_:
@@ -196,14 +122,68 @@ class MemoryTagger(TextSuggester):
                 f"the vectoriser makes {n_columns} columns and the classifier has {classifier.n_features_in_}; "
                 "they do not belong together"
             )
-        rows = export_rows(classifier)
-        n_rows = 0 if rows is None else int(rows.X.shape[0])
+        memory = classifier.state_.memory
+        n_rows = 0 if memory is None else int(memory.X.shape[0])
         known = np.empty((0, 16), dtype=np.uint8) if digests is None or not n_rows else np.asarray(digests)
         if digests is not None and n_rows and known.shape != (n_rows, 16):
             raise DataError(f"{len(known)} digests of texts for {n_rows} rows; they do not belong together")
         tagger = cls(fitted, classifier)
         tagger._adopt(fitted, classifier, TextIndex(known))
         return tagger
+
+    @property
+    def label_names_(self) -> tuple[str, ...]:
+        self._check_fitted()
+        return self.classifier_.label_names_
+
+    @overload
+    def suggest(self, texts: str, k: int = 5) -> list[tuple[str, float]]: ...  # type: ignore[overload-overlap]
+    @overload
+    def suggest(self, texts: Iterable[str], k: int = 5) -> list[list[tuple[str, float]]]: ...
+    def suggest(self, texts: str | Iterable[str], k: int = 5) -> Any:
+        """The k best labels with their scores, best first: [(name, score), ...], or a list of these for several texts.
+
+        Scores order the labels; where they mean yes is the label's own threshold, which `predict` uses. A text without
+        a known word scores as an empty one (`knows`).
+        """
+        k = check_k(k)
+        if isinstance(texts, str):
+            return self.suggest([texts], k)[0]
+        found: list[list[tuple[str, float]]] = []
+        for scores in self._scores(texts):
+            columns = top_k(scores, min(k, scores.shape[1]))
+            best = np.take_along_axis(scores, columns, axis=1)
+            found += [
+                [(self.classifier_.state_.names[int(j)], float(s)) for j, s in zip(*row, strict=True)]
+                for row in zip(columns, best, strict=True)
+            ]
+        return found
+
+    def predict(self, texts: Iterable[str]) -> list[list[str]]:
+        """For each text the labels whose score exceeds their threshold, in order of arrival."""
+        names, thresholds = self.label_names_, self.classifier_.state_.decisions.thresholds
+        return [
+            [names[j] for j in np.flatnonzero(row)]
+            for scores in self._scores(texts)
+            for row in np.asarray(scores > thresholds)
+        ]
+
+    def knows(self, texts: Iterable[str]) -> list[bool]:
+        """For each text whether the vectoriser finds anything in it; without a known word it scores as an empty one."""
+        self._check_fitted()
+        return filled_rows(self._features(check_texts(texts))).tolist()
+
+    def explain(self, text: str, label: str, n_words: int = N_WORDS) -> Explanation:
+        """The words that spoke for and against a label, and what the labels that it resembles say."""
+        number = self._number(label)
+        if not isinstance(text, str):
+            raise DataError(f"the text is of type {type(text).__name__}; it must be a string")
+        return explain_score(self.classifier_, self.vectorizer_, text, self._features([text]), number, n_words)
+
+    def neighbours(self, label: str, k: int = 5) -> list[tuple[str, float]]:
+        """The labels that a label was learned to resemble, with signed weights."""
+        self._check_fitted()
+        return self.classifier_.neighbours(label, k)
 
     def learn(
         self, name: str, yes: Iterable[str | int], no: Iterable[str | int] = (), *, weak_no: int | None = None
@@ -227,13 +207,17 @@ class MemoryTagger(TextSuggester):
         if not names:
             return []
         for name in names:
-            if name in self.classifier_._numbers:
+            if name in self.classifier_.state_.names:
                 raise ConflictError(
                     f"label {name!r} is known already; choose another name, or relearn({name!r}, ...) with all of its "
                     "answers"
                 )
         batch = self._read_batch(names, answers.values(), weak_no)
-        self._commit(self._grown(self.classifier_, batch))
+        grown = self._grown(self.classifier_, batch)
+        if self._store is not None:
+            self._store.append(grown)
+            grown = self._store.settled(grown)
+        self.classifier_ = grown
         return [report_label(self.classifier_, self.vectorizer_, one, time.perf_counter() - begin) for one in batch]
 
     def relearn(
@@ -245,11 +229,82 @@ class MemoryTagger(TextSuggester):
         """
         begin = time.perf_counter()
         number = self._number(name)
-        if self.classifier_._memory is not None and number < self.classifier_._n_fitted:
+        state = self.classifier_.state_
+        if state.memory is not None and number < state.n_fitted:
             raise ConflictError(f"label {name!r} was learned by fit, from all of its texts; fit again to change it")
-        batch = self._read_batch((self.classifier_._names[number],), [(yes, no)], weak_no)
-        self._replace(number, batch)
+        batch = self._read_batch((state.names[number],), [(yes, no)], weak_no)
+        if self._store is None:
+            smaller = copy.copy(self.classifier_)
+            smaller.state_ = state.without(number)
+            self.classifier_ = self._grown(smaller, batch)
+        else:
+            self._store.relearn(state.names[number], lambda past: self._grown(past, batch))
+            self.classifier_ = self._store.model()
         return report_label(self.classifier_, self.vectorizer_, batch[0], time.perf_counter() - begin)
+
+    def save(self, path: str | os.PathLike[str], *, keep_rows: bool = True, actor: str = "") -> None:
+        """Write the tagger into a new directory. This one goes on in memory; `open` goes on there.
+
+        keep_rows : keep what is needed to learn labels there as well as here: the features of fit's texts and their
+            answers; never the texts themselves. Without, a new label needs texts for yes and for no.
+
+        Weights are rounded to float32. A vectoriser of the user's own is not stored, only its name.
+        """
+        state = self.vectorizer_state()
+        parts = {VECTORIZER: Part(state.content, state.arrays)}
+        if keep_rows:
+            parts[TEXTS] = Part({}, {"digests": self.text_digests_})
+        ModelStore.create(path, self.classifier_, keep_rows=keep_rows, parts=parts, actor=actor).close()
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], mode: str = "r", *, vectorizer: Any = None, actor: str = "") -> Self:
+        """Open a saved tagger to read ("r") or to learn ("a"): then a label is on the disk when `learn` returns.
+
+        vectorizer : the fitted one, or the function, where the tagger was saved with one of the user's own
+        """
+        store = ModelStore.open(path, mode, actor=actor)
+        try:
+            names = store.parts()
+            if VECTORIZER not in names:
+                raise DataError("a model without texts; open it with ModelStore.open", source=store.path)
+            part = store.get_part(VECTORIZER)
+            digests = store.get_part(TEXTS).arrays.get("digests") if TEXTS in names and mode == "a" else None
+            tagger = cls.from_parts(
+                VectorizerState(part.content, part.arrays),
+                store.model(learning=mode == "a"),
+                digests=digests,
+                brought=vectorizer,
+            )
+        except BaseException:
+            store.close()
+            raise
+        tagger._store = store
+        return tagger
+
+    @property
+    def store(self) -> ModelStore:
+        """Where the tagger lives: its history, `rename`, `retire`, `rollback`; call `refresh` after a change there."""
+        if self._store is None:
+            raise ConflictError("this tagger lives in memory; save it, and open it where it was saved")
+        return self._store
+
+    def refresh(self) -> None:
+        """Read the newest revision: after a change in the `store`, or, for a reader, by the writer."""
+        self.store.refresh()
+        self.classifier_ = self.store.model(learning=self.classifier_.state_.memory is not None)
+
+    def close(self) -> None:
+        """Let others write; this tagger can be read on."""
+        if self._store is not None:
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def vectorizer_state(self) -> VectorizerState:
         """The fitted vectoriser as plain data; one that the user brought along is only named."""
@@ -262,17 +317,41 @@ class MemoryTagger(TextSuggester):
         self._check_fitted()
         return self._index.digests
 
+    def _number(self, label: str) -> int:
+        self._check_fitted()
+        return self.classifier_.state_.names.number(str(label))
+
+    def _scores(self, texts: Iterable[str]) -> Iterator[FloatArray]:
+        """Scores (k, n_labels) of the texts, so many at a time."""
+        self._check_fitted()
+        checked = check_texts(texts)
+        for start in range(0, len(checked), AT_ONCE):
+            yield self.classifier_.decision_function(self._features(checked[start : start + AT_ONCE]))
+
+    def _features(self, texts: list[str]) -> Any:
+        """The texts as float64 rows, sparse (csr_array) or dense, as the classifier keeps them."""
+        rows = self.vectorizer_.transform(texts)
+        return canonical_rows(check_array(rows, accept_sparse="csr", dtype=np.float64))
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "classifier_"):
+            raise NotFittedError("this tagger knows no label yet; call fit first")
+
     def _adopt(self, vectorizer: Any, classifier: StreamingLabelClassifier, index: TextIndex) -> None:
         self.vectorizer_, self.classifier_, self._index = vectorizer, classifier, index
 
     def _read_batch(self, names: tuple[str, ...], given: Iterable[Any], weak_no: int | None) -> list[Answers]:
+        if self._store is not None:
+            self._store.check_writing()
+            if self._store.label_names != self.label_names_:
+                raise ConflictError(f"{self._store.path} was changed since it was read; call refresh() first")
         n_rows, seed = self._index.n_rows, self.classifier_.random_state
         found = [read_answers(name, *_pair(name, sides), self._index) for name, sides in zip(names, given, strict=True)]
         return [add_weak_answers(answers, n_rows, weak_no, seed) for answers in found]
 
     def _grown(self, past: StreamingLabelClassifier, batch: list[Answers]) -> StreamingLabelClassifier:
         """A copy of the classifier that has learned these labels, too."""
-        kept, model = export_rows(past), copy.copy(past)
+        kept, model = past.state_.memory, copy.copy(past)
         asked = gather_answers(batch, self._index.n_rows)
         if asked.rows is None:
             assert kept is not None
@@ -287,14 +366,6 @@ class MemoryTagger(TextSuggester):
             thresholds[number] = threshold
         model.thresholds_ = thresholds
         return model
-
-    def _commit(self, grown: StreamingLabelClassifier) -> None:
-        """Make the grown classifier the tagger's; nothing has changed before."""
-        self.classifier_ = grown
-
-    def _replace(self, number: int, batch: list[Answers]) -> None:
-        """Learn a label again, without what it was."""
-        self.classifier_ = self._grown(without_label(self.classifier_, number), batch)
 
 
 def _pair(name: str, sides: Any) -> tuple[Any, Any]:

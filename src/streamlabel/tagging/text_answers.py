@@ -34,7 +34,7 @@ from streamlabel.data.rows import LabelLists
 from streamlabel.errors import DataError
 from streamlabel.stats.threads import one_thread
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.state import KeptRows
+from streamlabel.streaming.kept_rows import FitMemory
 from streamlabel.types import CSR, FloatArray, IntArray
 from streamlabel.validation import canonical_labels, check_label_names, default_label_names
 
@@ -227,37 +227,37 @@ def add_weak_answers(answers: Answers, n_rows: int, weak_no: int | None, seed: i
 
 
 def bounded_thresholds(
-    model: StreamingLabelClassifier, batch: list[Answers], kept: KeptRows | None, seed: int
+    model: StreamingLabelClassifier, batch: list[Answers], kept: FitMemory | None, seed: int
 ) -> dict[int, float]:
     """Label number -> threshold, for the labels of a batch that have weak answers and would fire too often."""
     found: dict[int, float] = {}
     for answers in batch:
         if not answers.weak or kept is None:
             continue
-        n_rows, number = int(kept.X.shape[0]), model._numbers[answers.name]
+        n_rows, number = int(kept.X.shape[0]), model.state_.names.number(answers.name)
         own = len(answers.yes) / n_rows
         share = min(CAP * max(kept.labels.nnz / np.prod(kept.labels.shape), own), MOST_OFTEN)
         rows = np.random.default_rng(seed).permutation(_not_asked(answers, n_rows))[:MOST_LOOKED_AT]
         scores = _scores(model, number, kept, rows)
         bound = float(np.quantile(scores, 1.0 - share))
-        if bound > model._decisions.thresholds[number]:
+        if bound > model.state_.decisions.thresholds[number]:
             found[number] = bound
     return found
 
 
-def count_fires(model: StreamingLabelClassifier, number: int, kept: KeptRows | None) -> tuple[int, int] | None:
+def count_fires(model: StreamingLabelClassifier, number: int, kept: FitMemory | None) -> tuple[int, int] | None:
     """On how many texts of `fit` a label fires, of how many (at most `MOST_LOOKED_AT`, drawn); None: none are kept."""
     if kept is None:
         return None
     rows = np.random.default_rng(model.random_state).permutation(int(kept.X.shape[0]))[:MOST_LOOKED_AT]
     scores = _scores(model, number, kept, rows)
-    return int((scores > model._decisions.thresholds[number]).sum()), len(rows)
+    return int((scores > model.state_.decisions.thresholds[number]).sum()), len(rows)
 
 
-def _scores(model: StreamingLabelClassifier, number: int, kept: KeptRows, rows: IntArray) -> FloatArray:
+def _scores(model: StreamingLabelClassifier, number: int, kept: FitMemory, rows: IntArray) -> FloatArray:
     """Of one label on some rows of `fit`; on one thread, as a threshold is made of them that is the same everywhere."""
     with one_thread():
-        return model._classifiers.scores(kept.X[np.sort(rows)], np.array([number]))[:, 0]
+        return model.state_.classifiers.scores(kept.X[np.sort(rows)], np.array([number]))[:, 0]
 
 
 def _not_asked(answers: Answers, n_rows: int) -> IntArray:

@@ -10,9 +10,9 @@ from scipy import sparse
 
 from streamlabel import ModelStore, StreamingLabelClassifier
 from streamlabel.errors import DataError
+from streamlabel.store import predict as module
+from streamlabel.store.predict import labels_above, top_labels
 from streamlabel.streaming.blocks import ClassifierBlocks
-from streamlabel.tagging import explain as module
-from streamlabel.tagging.explain import labels_above, top_labels
 
 
 def blocks(n_labels: int, n_features: int = 12, *, whole: bool = False) -> ClassifierBlocks:
@@ -80,7 +80,7 @@ def test_a_stored_model_gives_the_same_bits_also_after_labels_left(tmp_path: Pat
         scores = store.scores(X)
         model = store.model()
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :5]
-    labels, values = top_labels(model._classifiers, X, 5)
+    labels, values = top_labels(model.state_.classifiers, X, 5)
     np.testing.assert_array_equal(labels, expected)
     np.testing.assert_array_equal(values, np.take_along_axis(scores, expected, axis=1))
 
@@ -91,7 +91,7 @@ def test_labels_that_are_not_stored_yet_come_behind_the_stored_ones(tmp_path: Pa
     with ModelStore.create(tmp_path / "m", model) as store:
         grown = store.model()
     grown.add_labels(X, (X[:, 5] > 0).astype(int), ["new"])
-    labels, values = top_labels(grown._classifiers, X, 4)
+    labels, values = top_labels(grown.state_.classifiers, X, 4)
     scores = grown.decision_function(X)
     np.testing.assert_array_equal(labels, np.argsort(-scores, axis=1, kind="stable"))
     np.testing.assert_array_equal(np.sort(values, axis=1), np.sort(scores, axis=1))
