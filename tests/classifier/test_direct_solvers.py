@@ -1,4 +1,4 @@
-"""What the direct solvers promise beyond the common suite: the coupled solve, the kept factor, rows of each label."""
+"""What the direct solvers promise beyond the common suite: the coupled solve, the kept factor."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from streamlabel.classifier.direct import CholeskyFactor, solve_dual
 from streamlabel.classifier.objective import Design, column_blocks, relative_residual
 from streamlabel.classifier.penalty import make_penalty
-from streamlabel.classifier.ridge import solve_anchored_ridge
-from streamlabel.classifier.solve import ridge_of_many_strengths, solve_coupled
-from streamlabel.errors import DataError
+from streamlabel.classifier.ridge import FeatureRidge, RowRidge, solve_anchored_ridge
+from streamlabel.classifier.solve import ridge_of_many_strengths, solve_coupled, solve_prepared
 from streamlabel.stats.spectral import FeatureFactor, RowFactor
 
 
@@ -52,53 +50,25 @@ def test_every_column_has_its_own_strength(rows, kind):
         np.testing.assert_allclose(found[:, j], expected, atol=1e-10)
 
 
-def test_the_cholesky_factor_is_kept(rows, rng):
+@pytest.mark.parametrize("kind", [FeatureRidge, RowRidge])
+def test_a_factor_that_is_kept_solves_any_targets(rows, kind):
     X, Y, P = rows
-    kept = CholeskyFactor(Design(X), 2.0)
+    kept = kind(X, 2.0)
     for columns in ([0], [1, 2]):
-        weights, intercept = kept.solve(sparse.csr_array(Y[:, columns]), np.zeros((8, len(columns))))
+        weights, intercept = solve_prepared(kept, X, sparse.csr_array(Y[:, columns]))
         reference = Ridge(alpha=2.0, solver="svd").fit(X.toarray(), Y[:, columns])
         np.testing.assert_allclose(weights, reference.coef_.T.reshape(weights.shape), atol=1e-10)
         np.testing.assert_allclose(intercept, np.atleast_1d(reference.intercept_), atol=1e-10)
-    shifted, _ = kept.solve(Y + X @ P, P)  # a target that the anchor explains moves the answer by the anchor
-    np.testing.assert_allclose(shifted, P + kept.solve(Y, np.zeros_like(P))[0], atol=1e-10)
+    shifted, _ = solve_prepared(kept, X, Y + X @ P, P)  # what the anchor explains moves the answer by the anchor
+    np.testing.assert_allclose(shifted, P + solve_prepared(kept, X, Y)[0], atol=1e-10)
 
 
-def test_each_label_is_learned_from_its_own_rows(rows, rng):
+@pytest.mark.parametrize("kind", [FeatureRidge, RowRidge])
+def test_one_annotated_row_moves_nothing_but_the_intercept(rows, kind):
     X, Y, P = rows
-    asked = [np.arange(0, 15), rng.permutation(40)[:9], np.arange(0, 15)]
-    weights, intercept = solve_dual(X, Y, P, 0.5, rows=asked)
-    for j, chosen in enumerate(asked):
-        target = Y[chosen, j] - X[chosen] @ P[:, j]
-        reference = Ridge(alpha=0.5, solver="svd").fit(X[chosen].toarray(), target)
-        np.testing.assert_allclose(weights[:, j], P[:, j] + reference.coef_, atol=1e-10)
-        np.testing.assert_allclose(intercept[j], reference.intercept_, atol=1e-10)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_what_was_not_asked_is_not_read(rows, form):
-    X, Y, P = rows
-    asked = [np.array([1, 5, 7, 20]), np.arange(30), np.array([2, 39])]
-    other = 1.0 - Y
-    for j, chosen in enumerate(asked):
-        other[chosen, j] = Y[chosen, j]
-    for found, expected in zip(
-        solve_dual(X, form(other), P, 1.0, rows=asked), solve_dual(X, form(Y), P, 1.0, rows=asked), strict=True
-    ):
-        np.testing.assert_array_equal(found, expected)
-
-
-def test_one_annotated_row_moves_nothing_but_the_intercept(rows):
-    X, Y, P = rows
-    weights, intercept = solve_dual(X, Y, P, 1.0, rows=[np.array([4])] * 3)
+    weights, intercept = solve_prepared(kind(X[[4]], 1.0), X[[4]], Y[[4]], P)
     np.testing.assert_allclose(weights, P, atol=1e-12)
     np.testing.assert_allclose(X[[4]] @ weights + intercept, Y[[4]], atol=1e-12)
-
-
-def test_a_label_without_rows_is_refused(rows):
-    X, Y, P = rows
-    with pytest.raises(DataError, match="label 1 has no annotated row"):
-        solve_dual(X, Y, P, 1.0, rows=[np.arange(3), np.array([], dtype=int), np.arange(3)])
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -109,7 +79,6 @@ def test_the_design_is_centred_without_centring(rows, fit_intercept, rng):
     for form in (X, X.toarray()):
         design = Design(form, fit_intercept)
         np.testing.assert_allclose(design.normal_product(Z), Xc.T @ Xc @ Z, atol=1e-12)
-        np.testing.assert_allclose(design.gram(), Xc.T @ Xc, atol=1e-12)
         np.testing.assert_allclose(design.gram_diagonal(), np.diag(Xc.T @ Xc), atol=1e-12)
         for targets in (Y, sparse.csr_array(Y)):
             np.testing.assert_allclose(design.cross(targets), Xc.T @ Y, atol=1e-12)

@@ -60,13 +60,6 @@ class Design:
             product = product - np.outer(self.mean, column_sums(targets))
         return product
 
-    def gram(self) -> FloatArray:
-        """``Xc'Xc``, (d, d) dense."""
-        gram = dense(self.X.T @ self.X)
-        if self.fit_intercept:
-            gram -= self.n_rows * np.outer(self.mean, self.mean)
-        return gram
-
     def gram_diagonal(self) -> FloatArray:
         """The diagonal of ``Xc'Xc``, (d,), not below 0."""
         X = self.X

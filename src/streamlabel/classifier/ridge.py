@@ -87,6 +87,7 @@ class PreparedRidge(Protocol):
     n_rows: int
     mean: FloatArray
     beta: float
+    centre: bool  # whether there is an intercept
     known_hat: HatSpectrum | None  # `hat`, where it has been given or made
 
     def solve(self, targets: CSR | FloatArray) -> FloatArray:
@@ -183,7 +184,7 @@ class RowRidge:
         gram: FloatArray | None = None,
         hat: HatSpectrum | None = None,
     ) -> None:
-        self._X, self.beta, self._centre = X, beta, centre
+        self._X, self.beta, self.centre = X, beta, centre
         self.known_hat: HatSpectrum | None = hat
         self.n_rows = int(X.shape[0])
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
@@ -207,9 +208,9 @@ class RowRidge:
         if self._share:
             weights *= 1.0 - self._share
             weights += self._basis @ ((self._share * self._scale) * (self._scores.T @ duals))
-            if self._centre:
+            if self.centre:
                 return weights - np.outer((1.0 - self._share) * self.mean, duals.sum(axis=0))
-        return weights - np.outer(self.mean, duals.sum(axis=0)) if self._centre else weights
+        return weights - np.outer(self.mean, duals.sum(axis=0)) if self.centre else weights
 
     def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
         # r = beta * alpha
@@ -218,7 +219,7 @@ class RowRidge:
     def leverages(self, rows: IntArray | None = None) -> FloatArray:
         # 1 - h_i = beta * (K + beta I)^-1_ii, less the intercept's share 1/q
         inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
-        result = 1.0 - self.beta * inverse.diagonal() + (1.0 / self.n_rows if self._centre else 0.0)
+        result = 1.0 - self.beta * inverse.diagonal() + (1.0 / self.n_rows if self.centre else 0.0)
         return result if rows is None else result[rows]
 
     def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
@@ -239,10 +240,10 @@ class RowRidge:
 
     @property
     def freedom(self) -> float:
-        return self.n_rows - self.hat.trace - float(self._centre)
+        return self.n_rows - self.hat.trace - float(self.centre)
 
     def _duals(self, targets: FloatArray) -> FloatArray:
-        centred = targets - targets.mean(axis=0) if self._centre else targets
+        centred = targets - targets.mean(axis=0) if self.centre else targets
         return linalg.cho_solve(self._factor, centred, check_finite=False)
 
 
@@ -260,7 +261,7 @@ class FeatureRidge:
         gram: FloatArray | None = None,
         hat: HatSpectrum | None = None,
     ) -> None:
-        self._X, self.beta, self._centre = X, beta, centre
+        self._X, self.beta, self.centre = X, beta, centre
         self.known_hat: HatSpectrum | None = hat
         self.n_rows = int(X.shape[0])
         n_features = int(X.shape[1])
@@ -290,7 +291,7 @@ class FeatureRidge:
         alone = self._solve_plain(right)
         toward = alone + self.beta * self._solve_plain(anchor)
         energy = _column_sums(targets, squared=True)
-        if self._centre:
+        if self.centre:
             energy -= np.square(_column_sums(targets)) / self.n_rows
         return Comparison(
             alone,
@@ -307,7 +308,7 @@ class FeatureRidge:
 
     @property
     def freedom(self) -> float:
-        return self.n_rows - self.hat.trace - float(self._centre)
+        return self.n_rows - self.hat.trace - float(self.centre)
 
     def _products(self, targets: CSR | FloatArray) -> FloatArray:
         """``Xc'T`` (d, k)."""
@@ -328,7 +329,7 @@ class FeatureRidge:
 
     def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
         residual = targets - np.asarray(self._X @ weights)
-        if self._centre:
+        if self.centre:
             residual -= residual.mean(axis=0)
         return residual / np.maximum(1.0 - self.leverages(), 1e-12)[:, None]
 
@@ -341,7 +342,7 @@ class FeatureRidge:
                 block = block @ self._root
             half = linalg.solve_triangular(self._factor[0], block.T, lower=True, overwrite_b=True, check_finite=False)
             result[start : start + 1024] = np.square(half).sum(axis=0)
-        return result + (1.0 / self.n_rows if self._centre else 0.0)
+        return result + (1.0 / self.n_rows if self.centre else 0.0)
 
 
 def _hat_spectrum(inverse: FloatArray, beta: float) -> HatSpectrum:

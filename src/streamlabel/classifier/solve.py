@@ -31,7 +31,6 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.classifier.conjugate_gradient import solve_conjugate_gradient
-from streamlabel.classifier.direct import CholeskyFactor, solve_dual
 from streamlabel.classifier.lbfgs import minimise_lbfgs
 from streamlabel.classifier.losses import Loss, get_loss
 from streamlabel.classifier.newton import (
@@ -50,7 +49,7 @@ from streamlabel.classifier.objective import (
     relative_residual,
 )
 from streamlabel.classifier.penalty import Penalty, make_penalty
-from streamlabel.classifier.ridge import solve_anchored_ridge
+from streamlabel.classifier.ridge import FeatureRidge, PreparedRidge, RowRidge, solve_anchored_ridge
 from streamlabel.errors import ConvergenceWarning, DataError, NotFoundError
 from streamlabel.stats.spectral import RidgeFactor, dense, make_factor
 from streamlabel.stats.threads import one_thread
@@ -131,6 +130,20 @@ def _gram_time(design: Design) -> float:
 
 def _eigen_time(order: int) -> float:
     return 5.0 * order**3 / _DENSE_RATE
+
+
+def solve_prepared(
+    ridge: PreparedRidge, X: CSR | FloatArray, targets: CSR | FloatArray, anchor: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Classifiers (d, k) and intercepts (k,) on rows that are factored already, toward an anchor or toward zero."""
+    weights = ridge.solve(targets) if anchor is None else anchor + ridge.solve(dense(targets) - np.asarray(X @ anchor))
+    return weights, best_intercept(ridge, targets, weights)
+
+
+def best_intercept(ridge: PreparedRidge, targets: CSR | FloatArray, weights: FloatArray) -> FloatArray:
+    """The intercepts (k,) that go with these classifiers; zero where the rows are not centred."""
+    rates = column_sums(targets) / ridge.n_rows if ridge.centre else np.zeros(weights.shape[1])
+    return np.asarray(rates - ridge.mean @ weights)
 
 
 def solve_coupled(factor: RidgeFactor, projected: FloatArray, penalty: Penalty) -> FloatArray:
@@ -344,10 +357,10 @@ def _solve_squared(
     tolerance: float,
     max_iter: int,
 ) -> tuple[FloatArray, FloatArray, int]:
-    if solver == "cholesky":
-        return *CholeskyFactor(design, penalty.beta).solve(targets, penalty.anchor), 1
-    if solver == "dual":
-        return *solve_dual(design.X, targets, penalty.anchor, penalty.beta, fit_intercept=design.fit_intercept), 1
+    if solver in ("cholesky", "dual"):
+        kind = FeatureRidge if solver == "cholesky" else RowRidge
+        ridge = kind(design.X, penalty.beta, centre=design.fit_intercept)
+        return *solve_prepared(ridge, design.X, targets, penalty.anchor if penalty.anchor.any() else None), 1
     if solver == "spectral":
         factor = make_factor(design.X, centre=design.fit_intercept) if factor is None else factor
         weights, n_iter = solve_coupled(factor, factor.project(targets), penalty), 1

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from streamlabel.classifier.penalty import Penalty, make_penalty
 from streamlabel.classifier.ridge import PreparedRidge
-from streamlabel.classifier.solve import solve_coupled
+from streamlabel.classifier.solve import best_intercept, solve_coupled, solve_prepared
 from streamlabel.stats.label_gram import centred_cross
 from streamlabel.stats.spectral import RidgeFactor, dense
 from streamlabel.streaming.kept_rows import FitMemory
@@ -107,13 +107,11 @@ def learn_arrival(
     targets = answers if labels is None else labels
     if anchored is None and pulled.any():
         weights, pulled = choose_anchor(ridge, targets, anchor, np.diff(codes.indptr))
-        anchor = anchor * pulled
+        intercept, anchor = best_intercept(ridge, answers, weights), anchor * pulled
     elif pulled.any():
-        weights = anchor + ridge.solve(answers - np.asarray(X @ anchor))
+        weights, intercept = solve_prepared(ridge, X, answers, anchor)
     else:
-        weights = ridge.solve(targets)
-    rates: FloatArray = answers.mean(axis=0) if centre else np.zeros(answers.shape[1])
-    intercept = rates - ridge.mean @ weights
+        weights, intercept = solve_prepared(ridge, X, targets)
     if judged is None:
         residuals = answers - np.asarray(X @ anchor) if pulled.any() else answers
         loo = answers - ridge.leave_one_out(residuals, weights - anchor)

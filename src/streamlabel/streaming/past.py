@@ -23,7 +23,7 @@ from scipy import sparse
 
 from streamlabel.classifier.penalty import Penalty, make_penalty
 from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, choose_beta, make_ridge
-from streamlabel.classifier.solve import FACTOR_LIMIT, solve_coupled, too_large
+from streamlabel.classifier.solve import FACTOR_LIMIT, solve_coupled, solve_prepared, too_large
 from streamlabel.errors import ConvergenceWarning, DataError
 from streamlabel.stats.label_gram import centred_cross, signed_label_gram
 from streamlabel.stats.spectral import RidgeFactor, make_factor
@@ -156,12 +156,9 @@ def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept
         return fit_iteratively(X, labels, beta, fit_intercept, seed)
     beta, ridge, _ = _ridge(X, labels, beta, fit_intercept, seed)
     n_rows, n_labels = labels.shape
-    weights = ridge.solve(labels.astype(np.float64))
-    if fit_intercept:
-        intercept = np.asarray(labels.sum(axis=0), dtype=np.float64).ravel() / n_rows - ridge.mean @ weights
-    else:  # targets 2B - 1: the solve is linear
+    weights, intercept = solve_prepared(ridge, X, labels.astype(np.float64))
+    if not fit_intercept:  # targets 2B - 1: the solve is linear
         weights = 2.0 * weights - ridge.solve(np.ones((n_rows, 1)))
-        intercept = np.zeros(n_labels)
     rows = FitMemory.sample(n_rows, seed, int(labels.shape[1]))
     leverages = ridge.leverages(rows)
     scores = np.asarray(X[rows] @ weights) + intercept
