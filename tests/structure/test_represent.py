@@ -62,9 +62,9 @@ def test_a_code_that_stops_short_warns(problem, monkeypatch):
     def lazy(gram, correlation, lam, **options):
         return np.zeros_like(correlation), -correlation, 0, False
 
-    monkeypatch.setitem(SOLVERS, "lars", lazy)
+    monkeypatch.setitem(SOLVERS, "coordinate_descent", lazy)
     with pytest.warns(ConvergenceWarning, match="5 of 5 label codes stopped short") as caught:
-        found = represent(gram, correlations, np.full(5, 40.0), lam=0.1, solver="lars")
+        found = represent(gram, correlations, np.full(5, 40.0), lam=0.1, solver="coordinate_descent")
     assert not found.reports[0].converged
     assert caught[0].filename == __file__
 
@@ -227,7 +227,7 @@ def test_single_precision_and_any_memory_order_are_taken(problem):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"solver": "guess"}, "there are active_set, coordinate_descent, lars"),
+        ({"solver": "guess"}, "there are active_set, coordinate_descent"),
         ({"lam": 0.0}, "above 0"),
         ({"lam": np.nan}, "above 0"),
         ({"lam": np.ones(3)}, "one a column"),

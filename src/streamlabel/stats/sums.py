@@ -216,14 +216,15 @@ class SumsFactor:
                 self.energy = np.full(stats.n_labels, float(n_rows))
             self.projected: FloatArray = (self._vectors.T @ cross) / self._roots[:, None]
 
-    def weights(self, beta: float) -> FloatArray:
-        """The ridge solution of every label, (d, m)."""
-        return np.asarray(self._vectors @ (self.projected * (self._roots / (self.eigenvalues + beta))[:, None]))
+    def weights(self, beta: float, anchor: FloatArray | None = None) -> FloatArray:
+        """The ridge solution of every label, (d, m), toward zero or toward an anchor (d, m)."""
+        left = self.projected if anchor is None else self.projected - self.project_scores(anchor)
+        found = np.asarray(self._vectors @ (left * (self._roots / (self.eigenvalues + beta))[:, None]))
+        return found if anchor is None else anchor + found
 
-    def score_energy(self, beta: float) -> FloatArray:
-        """``||Xc w||^2`` of every label, (m,)."""
-        shrink = self.eigenvalues / (self.eigenvalues + beta)
-        return np.asarray(np.square(shrink) @ np.square(self.projected))
+    def project_scores(self, weights: FloatArray) -> FloatArray:
+        """``Q'(Xc V)`` for classifiers (d, k); its squares sum to ``||Xc v||^2``."""
+        return np.asarray(self._roots[:, None] * (self._vectors.T @ weights))
 
 
 def _centred(stats: Stats, mean: FloatArray) -> FloatArray:

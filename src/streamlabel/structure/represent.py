@@ -17,7 +17,6 @@ from scipy import sparse
 
 from streamlabel.errors import ConvergenceWarning, DataError
 from streamlabel.stats.threads import one_thread
-from streamlabel.structure.lars import solve_lars
 from streamlabel.structure.lasso import solve_active_set, solve_coordinate_descent
 from streamlabel.structure.objective import duality_gap, kkt_violation, lam_max
 from streamlabel.types import CSC, FloatArray, IntArray, SolveReport
@@ -41,7 +40,6 @@ class LassoSolver(Protocol):
 SOLVERS: dict[str, LassoSolver] = {
     "active_set": solve_active_set,
     "coordinate_descent": solve_coordinate_descent,
-    "lars": solve_lars,
 }
 
 
@@ -186,11 +184,11 @@ def represent(
     correlations : (m, k), those columns times the new ones
     energies : (k,), squared lengths of the new columns
     lam : the l1 penalty, above 0; one for all, or (k,), one a column
-    solver : "active_set" (fastest, exact also with dependent labels), "coordinate_descent", or "lars"
+    solver : "active_set" (fastest, exact also with dependent labels), or "coordinate_descent"
     own : (k,), the entry of each column that must stay zero: in a batch, a new label may use all labels but itself
     allowed : (a,), increasing: the dictionary, the only labels that may enter. Solves then cost what a dictionary of
         that size costs, whatever m is.
-    start : (m, k), codes to start from, e.g. those at a neighbouring lam. A hint: the path of "lars" has its own start
+    start : (m, k), codes to start from, e.g. those at a neighbouring lam.
     tol : the relative duality gap from which on a column counts as solved; a wider one warns
     executor : has ``map(function, items) -> list``; None solves here, one after the other
 
