@@ -16,8 +16,8 @@ from streamlabel.metrics.auc import (
     micro_auc,
     micro_average_precision,
 )
-from streamlabel.metrics.blocks import as_block, check_truth
 from streamlabel.metrics.order import true_scores
+from streamlabel.metrics.row_blocks import as_block, check_truth
 
 
 def two_class(truth: np.ndarray) -> np.ndarray:

@@ -6,8 +6,8 @@ from scipy import sparse
 from sklearn import metrics as sk
 
 from streamlabel.errors import DataError
-from streamlabel.metrics.blocks import RowBlocks
 from streamlabel.metrics.decisions import DecisionAccumulator, hamming_loss, label_f1, macro_f1, micro_f1
+from streamlabel.metrics.row_blocks import RowBlocks
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
 from streamlabel.metrics.auc import label_auc
-from streamlabel.metrics.blocks import ColumnBlocks, RowBlocks
 from streamlabel.metrics.evaluate import evaluate
+from streamlabel.metrics.row_blocks import ColumnBlocks, RowBlocks
 
 N_ROWS, N_LABELS = 2_000, 50_000
 DENSE_BYTES = 4 * N_ROWS * N_LABELS  # 400 MB in float32

@@ -5,8 +5,8 @@ import pytest
 
 from streamlabel.errors import DataError
 from streamlabel.metrics import auc, decisions, ranking
-from streamlabel.metrics.blocks import RowBlocks
 from streamlabel.metrics.evaluate import METRICS, evaluate
+from streamlabel.metrics.row_blocks import RowBlocks
 
 THRESHOLD = 0.25
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from streamlabel.errors import DataError
-from streamlabel.metrics import blocks
+from streamlabel.metrics import row_blocks as blocks
 from streamlabel.metrics.topk import top_k
 
 

@@ -33,9 +33,9 @@ from streamlabel.data.csv_table import guarded
 from streamlabel.data.files import replacing
 from streamlabel.errors import ConflictError, DataError
 from streamlabel.metrics.auc import label_auc, label_average_precision
-from streamlabel.metrics.blocks import RowBlocks
 from streamlabel.metrics.decisions import DecisionAccumulator
 from streamlabel.metrics.evaluate import evaluate as measure
+from streamlabel.metrics.row_blocks import RowBlocks
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.predict import RowLabels, predict_rows, rows_within
 from streamlabel.streaming.classifier import StreamingLabelClassifier

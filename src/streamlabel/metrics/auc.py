@@ -1,7 +1,7 @@
 """Measures over the rows of a label, or over all cells: area under the ROC curve and average precision.
 
 Every function takes ``Y_true`` (n_rows, n_labels), 0/1, dense or sparse, and ``scores``: dense, sparse, `RowBlocks` or
-`ColumnBlocks` (see ``metrics.blocks`` for what a missing score means). All values are exact, also in blocks: a first
+`ColumnBlocks` (see ``metrics.row_blocks`` for what a missing score means). All values are exact, also in blocks: a first
 reading collects the scores of the true cells, a second one counts, block by block, how many scores lie below each of
 them. So memory goes with the number of true cells plus one block, never with n_rows * n_labels, and nothing is binned.
 `RowBlocks` are read twice for it; `ColumnBlocks` once for the measures a label, twice for the micro measures.
@@ -21,8 +21,16 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.errors import DataError
-from streamlabel.metrics.blocks import Block, ColumnBlocks, RowBlocks, as_block, check_truth, iter_parts, require_replay
 from streamlabel.metrics.order import Order, count_cells, count_within, true_scores
+from streamlabel.metrics.row_blocks import (
+    Block,
+    ColumnBlocks,
+    RowBlocks,
+    as_block,
+    check_truth,
+    iter_parts,
+    require_replay,
+)
 from streamlabel.types import CSR, FloatArray
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from streamlabel.errors import DataError
-from streamlabel.metrics.blocks import RowBlocks, check_truth, iter_parts
+from streamlabel.metrics.row_blocks import RowBlocks, check_truth, iter_parts
 from streamlabel.types import CSR, FloatArray
 from streamlabel.validation import canonical_labels
 

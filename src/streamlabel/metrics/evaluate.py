@@ -10,10 +10,10 @@ from scipy import sparse
 
 from streamlabel.errors import DataError
 from streamlabel.metrics.auc import LabelAccumulator, MicroAccumulator
-from streamlabel.metrics.blocks import Block, check_truth, iter_parts, require_replay
 from streamlabel.metrics.decisions import DecisionAccumulator
 from streamlabel.metrics.order import true_scores
 from streamlabel.metrics.ranking import RANKING_METRICS, RankingAccumulator
+from streamlabel.metrics.row_blocks import Block, check_truth, iter_parts, require_replay
 from streamlabel.types import CSR, FloatArray
 
 LABEL_METRICS = ("macro_auc", "macro_average_precision")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from streamlabel.metrics.blocks import Block
+from streamlabel.metrics.row_blocks import Block
 from streamlabel.types import CSR, FloatArray, IntArray
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamlabel.errors import DataError
-from streamlabel.metrics.blocks import Block, as_block, iter_blocks
+from streamlabel.metrics.row_blocks import Block, as_block, iter_blocks
 from streamlabel.types import CSR, FloatArray, IntArray
 
 

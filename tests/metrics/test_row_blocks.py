@@ -8,7 +8,7 @@ from scipy import sparse
 
 from streamlabel.errors import DataError
 from streamlabel.metrics import auc, blocks, ranking
-from streamlabel.metrics.blocks import ColumnBlocks, RowBlocks
+from streamlabel.metrics.row_blocks import ColumnBlocks, RowBlocks
 
 ROW_MEASURES = {
     "precision": lambda Y, S: ranking.precision_at_k(Y, S, 3),
