@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from streamlabel.errors import DataError
-from streamlabel.metrics import auc, blocks, ranking
+from streamlabel.metrics import auc, ranking, row_blocks
 from streamlabel.metrics.row_blocks import ColumnBlocks, RowBlocks
 
 ROW_MEASURES = {
@@ -59,7 +59,7 @@ def test_every_form_gives_the_same_bits(problem, measure):
 @pytest.mark.parametrize("measure", MEASURES)
 def test_size_of_the_inner_blocks_does_not_matter(problem, measure, monkeypatch):
     whole = MEASURES[measure](problem.truth, problem.scores)
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", 60)
+    monkeypatch.setattr(row_blocks, "BLOCK_CELLS", 60)
     np.testing.assert_array_equal(MEASURES[measure](problem.truth, problem.scores), whole)
 
 

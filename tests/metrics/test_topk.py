@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from streamlabel.errors import DataError
-from streamlabel.metrics import row_blocks as blocks
+from streamlabel.metrics import row_blocks
 from streamlabel.metrics.topk import top_k
 
 
@@ -50,7 +50,7 @@ def test_infinity_comes_first_and_k_beyond_the_labels_is_filled_up():
 def test_blocks_do_not_matter(rng, monkeypatch):
     scores = rng.integers(0, 3, (101, 17)).astype(float)
     whole = top_k(scores, 5)
-    monkeypatch.setattr(blocks, "BLOCK_CELLS", 100)
+    monkeypatch.setattr(row_blocks, "BLOCK_CELLS", 100)
     np.testing.assert_array_equal(top_k(scores, 5), whole)
 
 

@@ -1,7 +1,7 @@
 """Measures over the rows of a label, or over all cells: area under the ROC curve and average precision.
 
 Every function takes ``Y_true`` (n_rows, n_labels), 0/1, dense or sparse, and ``scores``: dense, sparse, `RowBlocks` or
-`ColumnBlocks` (see ``metrics.row_blocks`` for what a missing score means). All values are exact, also in blocks: a first
+`ColumnBlocks` (`metrics.row_blocks` says what a missing score means). All values are exact, also in blocks: a first
 reading collects the scores of the true cells, a second one counts, block by block, how many scores lie below each of
 them. So memory goes with the number of true cells plus one block, never with n_rows * n_labels, and nothing is binned.
 `RowBlocks` are read twice for it; `ColumnBlocks` once for the measures a label, twice for the micro measures.

@@ -1,7 +1,7 @@
 """Measures over the labels of a row: P@k, nDCG@k, PSP@k, ranking loss, coverage, label ranking average precision.
 
 Every function takes ``Y_true`` (n_rows, n_labels), 0/1, dense or sparse, and ``scores``: dense, sparse or `RowBlocks`
-(see ``metrics.row_blocks`` for what a missing score means). Rows are averaged with equal weight over *all* rows, and the
+(`metrics.row_blocks` says what a missing score means). Rows are averaged with equal weight over *all* rows, and the
 per-row values are added without rounding error, so the order of the rows and the cut into blocks do not matter.
 
 Conventions of the three "at k": ties go to the lower column; the divisor stays k when a row has fewer than k labels
