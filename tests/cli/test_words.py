@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import importlib
 import json
 import re
 from collections.abc import Callable
@@ -15,7 +15,9 @@ from scipy import sparse
 
 import streamlabel
 from streamlabel import ModelStore
-from streamlabel.cli.output import SHELL_WORDS, in_shell_words
+from streamlabel.cli.output import SHELL_WORDS
+from streamlabel.errors import Hint
+from streamlabel.serve.access import SERVICE_WORDS
 from tagged_texts import tagged_texts
 
 Call = Callable[..., Result]
@@ -23,21 +25,14 @@ DATA = tagged_texts(300, 100)
 PYTHON = re.compile(r"\w=['\w\[.]|\w+\(\)|\(\w+=|mode=|Y_path|min_df|ModelStore")
 
 
-def strings_of_the_package() -> set[str]:
-    """Every literal, and the fixed parts of those that are put together."""
-    files = [path for path in Path(streamlabel.__file__).parent.rglob("*.py") if path.name != "_words.py"]
-    nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-
-
-def test_every_phrase_is_one_that_the_package_says() -> None:
-    said = strings_of_the_package()
-    assert [python for python in SHELL_WORDS if not any(python in one for one in said)] == []
-
-
-def test_no_phrase_of_the_shell_is_python() -> None:
-    assert [shell for shell in SHELL_WORDS.values() if PYTHON.search(shell)] == []
-    assert [python for python in SHELL_WORDS if in_shell_words(f"x{python}y") != f"x{SHELL_WORDS[python]}y"] == []
+def test_every_hint_is_given_somewhere_and_has_words_everywhere() -> None:
+    tables = [importlib.import_module(name) for name in ("streamlabel.cli.output", "streamlabel.serve.access")]
+    files = set(Path(streamlabel.__file__).parent.rglob("*.py")) - {Path(str(one.__file__)) for one in tables}
+    given = {name for path in files for name in re.findall(r"\bHint\.([A-Z_]+)", path.read_text(encoding="utf-8"))}
+    assert given == {hint.name for hint in Hint}
+    for words in (SHELL_WORDS, SERVICE_WORDS):
+        assert set(words) == set(Hint)
+        assert [said for said in words.values() if PYTHON.search(said)] == []
 
 
 def damage(model: Path) -> None:
