@@ -46,6 +46,7 @@ class Hint(Enum):
     READ_ONLY = "open the model with mode='r'"
     REPAIR = "run doctor(repair=True) first"
     REPEATED_LABELS = "keep one, or pass repeated_labels='merge' to count it once"
+    TAKES_ROWS = "open it with ModelStore.open"
     TAG_DELIMITER = "use one character for delimiter_of_tags, such as ';' or '|'"
     TEXT_FIELD = "pass text_field= to say which is the text"
     VECTORIZER = "pass it again, fitted: vectorizer=..."

@@ -15,11 +15,10 @@ from streamlabel.cli.options import (
     did_you_mean,
     dry_run_option,
     file_options,
-    has_texts,
     known_label,
     model_argument,
     new_label_name,
-    open_store,
+    open_model,
     plural,
     read_set,
     read_texts,
@@ -28,6 +27,7 @@ from streamlabel.cli.options import (
 from streamlabel.cli.output import json_option, write
 from streamlabel.data.text_columns import TextRow
 from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.store.model_store import ModelStore
 from streamlabel.store.stored_tagger import Tagger
 from streamlabel.streaming.state import export_rows
 from streamlabel.tagging import learn_report
@@ -73,37 +73,38 @@ def add_label(
     if (file is None) == (yes is None) or (file is not None and no is not None):
         raise click.UsageError("give the answers: --yes FILE and perhaps --no FILE, or --file FILE")
     options = FileOptions.of(arguments)
-    with open_store(model) as store:
-        takes_texts, names, n_features = has_texts(store), store.label_names, store.n_features
-    name = known_label(names, name.strip(), model) if replace else new_label_name(name, names)
-    if name in names and not replace:
-        raise ConflictError(f"{model}: label {name!r} is known already; --replace learns it anew, from these answers")
-    if takes_texts:
-        answers = _answers(name, yes, no, file, column, options)
-        found = _learn_texts(model, name, answers, weak_no, replace=replace, actor=actor, dry_run=dry_run)
-    else:
-        if file is None or replace or weak_no is not None:
-            problem = "it takes rows of numbers: give --file (--yes, --no, --replace and --weak-no are for texts)"
-            raise DataError(problem, source=model)
-        data, _ = read_set(file, options, n_features=n_features)
-        found = _learn_rows(model, name, data, column or name, actor=actor, dry_run=dry_run)
-    write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found, "text" if takes_texts else "row")))
+    store, tagger = open_model(model, "a", actor=actor)
+    with store:
+        names = store.label_names
+        name = known_label(names, name.strip(), model) if replace else new_label_name(name, names)
+        if name in names and not replace:
+            problem = f"label {name!r} is known already; --replace learns it anew, from these answers"
+            raise ConflictError(f"{model}: {problem}")
+        if tagger is not None:
+            answers = _answers(name, yes, no, file, column, options)
+            found = _learn_texts(tagger, name, answers, weak_no, replace=replace, dry_run=dry_run)
+        else:
+            if file is None or replace or weak_no is not None:
+                problem = "it takes rows of numbers: give --file (--yes, --no, --replace and --weak-no are for texts)"
+                raise DataError(problem, source=model)
+            data, _ = read_set(file, options, n_features=store.n_features)
+            found = _learn_rows(store, name, data, column or name, dry_run=dry_run)
+    write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found, "row" if tagger is None else "text")))
 
 
 def _learn_texts(
-    path: Path, name: str, answers: Sides, weak_no: int | None, *, replace: bool, actor: str, dry_run: bool
+    stored: Tagger, name: str, answers: Sides, weak_no: int | None, *, replace: bool, dry_run: bool
 ) -> dict[str, Any]:
-    with Tagger.open(path, "a", actor=actor) as stored:
-        tagger: MemoryTagger = stored
-        if dry_run:
-            tagger = MemoryTagger.from_parts(stored.vectorizer_, stored.classifier_, digests=stored.text_digests_)
-        learn: Callable[..., LearnReport] = tagger.relearn if replace else tagger.learn
-        report = learn(name, *answers, weak_no=weak_no)
-        return report_data(report, None if dry_run else stored.store.revision)
+    tagger: MemoryTagger = stored
+    if dry_run:
+        tagger = MemoryTagger.from_parts(stored.vectorizer_, stored.classifier_, digests=stored.text_digests_)
+    learn: Callable[..., LearnReport] = tagger.relearn if replace else tagger.learn
+    report = learn(name, *answers, weak_no=weak_no)
+    return report_data(report, None if dry_run else stored.store.revision)
 
 
 def _learn_rows(
-    path: Path, name: str, data: Dataset | TextDataset, column: str, *, actor: str, dry_run: bool
+    store: ModelStore, name: str, data: Dataset | TextDataset, column: str, *, dry_run: bool
 ) -> dict[str, Any]:
     if isinstance(data, TextDataset):
         raise DataError("holds texts, and the model takes rows of numbers", source=data.source)
@@ -111,19 +112,18 @@ def _learn_rows(
         raise NotFoundError(f"{data.source}: no label is called {column!r}; --column says which one has the answers")
     answers = data.Y[:, [data.label_names.index(column)]]
     begin = time.perf_counter()
-    with open_store(path, "a", actor=actor) as store:
-        if dry_run:
-            grown = store.model().add_labels(data.X, answers, [name])
-        else:
-            store.add_labels(data.X, answers, [name])
-            grown = store.model()
-        learned = grown.reports_[-1]
-        report = LearnReport(
-            name, learned.n_yes, learned.n_rows - learned.n_yes, 0, tuple(grown.neighbours(name)),
-            bool(learned.anchored or learned.share), float(grown.thresholds_[-1]), time.perf_counter() - begin,
-            count_fires(grown, len(grown.label_names_) - 1, export_rows(grown)),
-        )  # fmt: skip
-        return report_data(report, None if dry_run else store.revision)
+    if dry_run:
+        grown = store.model().add_labels(data.X, answers, [name])
+    else:
+        store.add_labels(data.X, answers, [name])
+        grown = store.model()
+    learned = grown.reports_[-1]
+    report = LearnReport(
+        name, learned.n_yes, learned.n_rows - learned.n_yes, 0, tuple(grown.neighbours(name)),
+        bool(learned.anchored or learned.share), float(grown.thresholds_[-1]), time.perf_counter() - begin,
+        count_fires(grown, len(grown.label_names_) - 1, export_rows(grown)),
+    )  # fmt: skip
+    return report_data(report, None if dry_run else store.revision)
 
 
 def _answers(

@@ -28,7 +28,7 @@ from streamlabel.data.text_columns import (
     replayable,
 )
 from streamlabel.data.xc_svmlight import states_shape
-from streamlabel.errors import ConflictError, DataError, NotFoundError, did_you_mean
+from streamlabel.errors import ConflictError, DataError, Hint, NotFoundError, did_you_mean
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.stored_tagger import VECTORIZER, Tagger
 from streamlabel.types import Dataset, TextDataset
@@ -239,9 +239,13 @@ def dry_run_option(function: _Function) -> _Function:
 
 def open_store(path: Path, mode: str = "r", *, actor: str = "", **options: Any) -> ModelStore:
     """The stored model, with an error that a person at a shell can act on where there is none."""
+    _check_model(path)
+    return ModelStore.open(path, mode, actor=actor, **options)
+
+
+def _check_model(path: Path) -> None:
     if not path.exists():
         raise NotFoundError(f"{path}: there is no model; 'streamlabel fit {path} FILE' makes one")
-    return ModelStore.open(path, mode, actor=actor, **options)
 
 
 def has_texts(store: ModelStore) -> bool:
@@ -251,10 +255,19 @@ def has_texts(store: ModelStore) -> bool:
 
 def open_tagger(path: Path, mode: str = "r", *, actor: str = "") -> Tagger:
     """The stored model as a tagger; an error where it does not take texts."""
-    with open_store(path) as store:
-        if not has_texts(store):
-            raise DataError("it was fitted on rows of numbers and takes no texts; use predict with a file", source=path)
+    _check_model(path)
     return Tagger.open(path, mode, actor=actor)
+
+
+def open_model(path: Path, mode: str = "r", *, actor: str = "") -> tuple[ModelStore, Tagger | None]:
+    """The stored model, and as a tagger where it takes texts."""
+    try:
+        tagger = open_tagger(path, mode, actor=actor)
+    except DataError as error:
+        if error.hint is not Hint.TAKES_ROWS:
+            raise
+        return ModelStore.open(path, mode, actor=actor), None
+    return tagger.store, tagger
 
 
 def new_model_path(path: Path) -> None:

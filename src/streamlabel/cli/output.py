@@ -39,6 +39,7 @@ SHELL_WORDS = {
     Hint.READ_ONLY: _STILL_READ,
     Hint.REPAIR: f"run {_REPAIR} first",
     Hint.REPEATED_LABELS: "keep one",
+    Hint.TAKES_ROWS: "it takes no texts but rows of numbers: use predict with a file",
     Hint.TAG_DELIMITER: "use one character for --tag-delimiter, such as ';' or '|'",
     Hint.TEXT_FIELD: "--text FIELD says which is the text",
     Hint.VECTORIZER: "it can be used from Python only, with that vectoriser",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from streamlabel.data.annotations import Annotations
-from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.errors import ConflictError, DataError, Hint, NotFoundError
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import Part
 from streamlabel.streaming.classifier import StreamingLabelClassifier
@@ -63,7 +63,7 @@ class Tagger(MemoryTagger):
         try:
             names = store.parts()
             if VECTORIZER not in names:
-                raise DataError("a model without texts; open it with ModelStore.open", source=store.path)
+                raise DataError("a model without texts", source=store.path, hint=Hint.TAKES_ROWS)
             part = store.get_part(VECTORIZER)
             digests = store.get_part(TEXTS).arrays.get("digests") if TEXTS in names and mode == "a" else None
             tagger = cls.from_parts(
