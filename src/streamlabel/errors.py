@@ -136,12 +136,12 @@ class AnnotationWarning(UserWarning):
     """The answers for a label are usable, but poorer than they look (positives only, very few, ...)."""
 
 
-def did_you_mean(wanted: str, known: Iterable[str]) -> str:
-    """A question with the names that are close; "" where there are none.
+def did_you_mean(wanted: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """A question with the names that are close; "" where there are none. ``cutoff`` 1: the same but for case.
 
     >>> did_you_mean("SSL", ["SLL", "LEML"])
     "did you mean 'SLL'?"
     """
     by_case = {name.casefold(): name for name in known}
-    close = [by_case[match] for match in get_close_matches(wanted.strip().casefold(), by_case, n=3, cutoff=0.6)]
+    close = [by_case[match] for match in get_close_matches(wanted.strip().casefold(), by_case, n=3, cutoff=cutoff)]
     return f"did you mean {' or '.join(map(repr, close))}?" if close else ""

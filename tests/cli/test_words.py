@@ -140,6 +140,36 @@ def test_names_are_stripped_and_twins_are_told(model: Path, tmp_path: Path, call
     assert ModelStore.open(model).label_names[-1] == "Railways"
 
 
+def test_a_name_that_is_close_to_a_known_one_is_learned_and_told(model: Path, tmp_path: Path, call: Call) -> None:
+    yes = tmp_path / "yes.txt"
+    yes.write_text("".join(f"{DATA.texts[i]}\n" for i in DATA.rows["railways"][:3]))
+    for name in ("footballs", "Footbal", "foodball", "foot", "football 2"):
+        done = call("add-label", model, name, "--yes", yes, "--dry-run", "--json")
+        told = f"warning: {name!r} is close to a label that is known; did you mean 'football'?\n"
+        assert done.stderr == ("" if name in ("foot", "football 2") else told)
+        assert json.loads(done.stdout)["name"] == name
+    assert "is close" not in call("add-label", model, "football", "--yes", yes, code=4).stderr
+    assert call("rename", model, "football", "footballs").stderr == ""
+
+
+def test_files_of_answers_are_named_where_they_are_wrong(model: Path, tmp_path: Path, call: Call) -> None:
+    yes, no, empty, table = (tmp_path / name for name in ("yes.txt", "no.txt", "empty.txt", "both.csv"))
+    yes.write_text("trains\n\nticket prices\n")
+    no.write_text("hens\nticket prices\n")
+    empty.write_text("\n")
+    table.write_text("text,ok\ntrains,yes\nhens,no\ntrains,no\n")
+    for given in (["--yes", empty], ["--yes", yes, "--no", empty]):
+        said = call("add-label", model, "railways", *given, code=1).stderr
+        assert said == f"error: {empty}: holds no texts; is it the right file, and whole?\n"
+    said = call("add-label", model, "railways", "--yes", "-", input=" ", code=1).stderr
+    assert said.endswith("error: standard input: holds no texts; is it the right file, and whole?\n")
+    said = call("add-label", model, "railways", "--yes", yes, "--no", no, code=1).stderr
+    where = f"{no}, line 2: 'ticket prices' is a no here and a yes in {yes}, line 3"
+    assert said == f"error: {where}; keep one of the two\n"
+    said = call("add-label", model, "railways", "--file", table, "--column", "ok", "--text", "text", code=1).stderr
+    assert f"{table}, line 4: 'trains' is a no here and a yes in {table}, line 2" in said
+
+
 def test_twins_among_the_tags_of_a_file_are_told(tmp_path: Path, call: Call) -> None:
     names = ["farming", "Farming", "economy", "farming "]
     lines = [json.dumps({"text": DATA.texts[i], "labels": [names[i % 4]]}) for i in range(40)]

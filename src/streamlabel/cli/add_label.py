@@ -134,9 +134,10 @@ def _answers(
         assert yes is not None
         if yes == no == "-":
             raise DataError("only one of --yes and --no can be standard input")
-        return _texts(yes, options), _texts(no, options) if no is not None else []
+        said_yes, said_no = _rows(yes, options), [] if no is None else _rows(no, options)
+        return _sides(said_yes, said_no, yes, no or "")
     if column is not None:
-        return _split(read_texts(file, options, column), file, column)
+        return _sides(*_split(read_texts(file, options, column), file, column), file, file)
     data, columns = read_set(file, options)
     say_guess(file, columns)
     if not isinstance(data, TextDataset):
@@ -152,12 +153,30 @@ def _answers(
     return sides
 
 
-def _texts(path: str, options: FileOptions) -> list[str]:
-    return [row.text for row in read_texts(path, options)]
+def _rows(path: str, options: FileOptions) -> list[TextRow]:
+    rows = list(read_texts(path, options))
+    if not rows:
+        raise DataError("holds no texts; is it the right file, and whole?", source=_place(path))
+    return rows
 
 
-def _split(rows: Iterable[TextRow], source: str, column: str) -> Sides:
-    sides: dict[bool, list[str]] = {True: [], False: []}
+def _place(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def _sides(yes: list[TextRow], no: list[TextRow], yes_file: str, no_file: str) -> Sides:
+    """The texts; DataError where one is on both sides."""
+    lines = {row.text: row.line for row in yes}
+    for row in no:
+        if row.text in lines:
+            where = f"{_place(yes_file)}, line {lines[row.text]}"
+            problem = f"{row.text[:60]!r} is a no here and a yes in {where}; keep one of the two"
+            raise DataError(problem, source=_place(no_file), line=row.line)
+    return [row.text for row in yes], [row.text for row in no]
+
+
+def _split(rows: Iterable[TextRow], source: str, column: str) -> tuple[list[TextRow], list[TextRow]]:
+    sides: dict[bool, list[TextRow]] = {True: [], False: []}
     for row in rows:
         said = "" if row.other is None else str(row.other).strip().lower()
         if said in UNKNOWN:
@@ -165,7 +184,7 @@ def _split(rows: Iterable[TextRow], source: str, column: str) -> Sides:
         if said not in YES | NO:
             problem = f"{str(row.other)[:40]!r} in {column!r} is no answer; use yes, no, or nothing (not asked)"
             raise DataError(problem, source=source, line=row.line)
-        sides[said in YES].append(row.text)
+        sides[said in YES].append(row)
     if not sides[True] and not sides[False]:
         raise DataError(f"no answer in {column!r}", source=source)
     return sides[True], sides[False]

@@ -104,7 +104,7 @@ def rename(model: Path, name: str, new_name: str, actor: str, dry_run: bool, as_
     """Give the label NAME the name NEW_NAME; its id, scores and history stay."""
     with open_store(model, "r" if dry_run else "a", actor=actor) as store:
         name = known_label(store.label_names, name, model)
-        new_name = new_label_name(new_name, (label for label in store.label_names if label != name))
+        new_name = new_label_name(new_name, [label for label in store.label_names if label != name])
         if new_name in store.label_names:
             raise ConflictError(f"{model}: there is a label {new_name!r} already; choose another name")
         before = store.revision

@@ -7,7 +7,7 @@ import getpass
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,6 +35,7 @@ from streamlabel.types import Dataset, TextDataset
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 READABLE = ("arff", "csv", "jsonl", "ndjson", "npz", "parquet", "svm", "tsv")
+CLOSE = 0.85  # of two names: one letter more in three, or another one in seven
 SECOND_FILE = {"arff": "xml", "npz": "Y_path", "xc": "labels_path"}  # what their readers call it
 
 
@@ -285,17 +286,22 @@ def known_label(names: Iterable[str], name: str, path: Path) -> str:
     raise NotFoundError(f"{path}: no label is called {name!r}; {hint}")
 
 
-def new_label_name(given: str, known: Iterable[str]) -> str:
-    """The name of a new label without outer spaces; said where they were taken off, or a label differs only by case."""
+def new_label_name(given: str, known: Collection[str]) -> str:
+    """The name of a new label without outer spaces; said where they were taken off, or a label has a close name."""
     whole = unicodedata.normalize("NFC", given)
     name = whole.strip()
     if not name:
         raise click.UsageError("the name of the label is empty; give it one, in quotes where it has spaces")
     if name != whole:
         remark(f"the spaces around the name were taken off: {name!r}")
-    for twin in known:
-        if twin != name and twin.casefold() == name.casefold():
-            remark(f"warning: there is a label {twin!r}, which differs from {name!r} only by case")
+    others = [other for other in known if other != name]
+    twins = [other for other in others if other.casefold() == name.casefold()]
+    for twin in twins:
+        remark(f"warning: there is a label {twin!r}, which differs from {name!r} only by case")
+    numbers = re.findall(r"\d", name)  # names with other numbers are not mistyped
+    question = did_you_mean(name, (other for other in others if re.findall(r"\d", other) == numbers), CLOSE)
+    if question and not twins and len(others) == len(known):
+        remark(f"warning: {name!r} is close to a label that is known; {question}")
     return name
 
 
