@@ -17,27 +17,90 @@ The error tree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from enum import Enum
+
+
+class Hint(Enum):
+    """What to do about an error, in the words of Python. The command line and the service have their own words."""
+
+    BACKUP = "restore it from a backup"
+    CLOSE_QUOTE = "close its quote, or raise {}"
+    CREATE = "ModelStore.create makes one"
+    DOCTOR = "run doctor"
+    DOCTOR_OR_BACKUP = "run doctor, or restore it from a backup"
+    DOCTOR_SAVES = "doctor says what can be saved"
+    FORMAT = "pass format=, one of {}"
+    HISTORY = "history() says what there was"
+    LABELS = "labels() lists all"
+    LABELS_OF_ARFF = "give the Mulan file as xml=, or n_labels= (-n: the last n)"
+    LABELS_OF_ROWS = "give Y_path, or the folder that holds both"
+    LABEL_BY_LABEL = "choose a revision that is whole, or bring {} back one by one with rollback(label=...)"
+    LARGER_LIMIT = "raise {} if that is right"
+    MORE_MEMORY = "raise max_bytes if that is right"
+    ONE_CONTENT = "pass text_field=None or features_field=None to choose"
+    OTHER_FOLDER = "wait until that ends, or choose another folder"
+    QUESTION = "pass question= to say which to read"
+    QUESTION_AND_TEXT = "pass question= (and text_field=)"
+    READ_ONLY = "open the model with mode='r'"
+    REPAIR = "run doctor(repair=True) first"
+    REPEATED_LABELS = "keep one, or pass repeated_labels='merge' to count it once"
+    TAKES_ROWS = "open it with ModelStore.open"
+    TAG_DELIMITER = "use one character for delimiter_of_tags, such as ';' or '|'"
+    TEXT_FIELD = "pass text_field= to say which is the text"
+    VECTORIZER = "pass it again, fitted: vectorizer=..."
+    VOCABULARY = "lower min_df, raise max_df or leave out stop_words"
+    WAIT_OR_READ = "wait until that ends, or read with mode='r'"
+    WEAK_NO = "weak_no is 0: give at least one text that it does not apply to"
+    WITHOUT_DAMAGED = (
+        "open the model with leave_out_damaged=True to use the others, or repair it with doctor(repair=True)"
+    )
+    WITHOUT_LEARNING = "use model(learning=False), or doctor(repair=True)"
 
 
 class StreamlabelError(Exception):
-    """Base of every error that streamlabel raises on purpose. Its text is one message for a person."""
+    """Base of every error that streamlabel raises on purpose. Its text is one message for a person.
+
+    hint, hint_value : what to do about it, and what stands for {} in the words of that; the text ends with them
+    """
+
+    def __init__(self, message: str = "", *, hint: Hint | None = None, hint_value: str = "") -> None:
+        self.hint, self.hint_value = hint, hint_value
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return self.told({})
+
+    def told(self, words: Mapping[Hint, str]) -> str:
+        """The text with the hint in other words than those of Python."""
+        message = str(self.args[0])
+        if self.hint is None:
+            return message
+        return f"{message}; {words.get(self.hint, self.hint.value).format(self.hint_value)}"
 
 
 class DataError(StreamlabelError, ValueError):
     """Input that cannot be used as it is.
 
-    The message reads ``file, line N: what was wrong; what to do``. ``source`` and ``line`` (1-based) are kept
-    apart so that a program can point at the place.
+    The message reads ``file, line N: what was wrong; what to do``. ``problem``, ``source`` and ``line`` (1-based) are
+    kept apart so that a program can point at the place.
     """
 
-    def __init__(self, problem: str, *, source: object = None, line: int | None = None) -> None:
+    def __init__(
+        self,
+        problem: str,
+        *,
+        source: object = None,
+        line: int | None = None,
+        hint: Hint | None = None,
+        hint_value: str = "",
+    ) -> None:
         self.problem = problem
         self.source = None if source is None else str(source)
         self.line = line
         where = ", ".join(part for part in (self.source, None if line is None else f"line {line}") if part)
-        super().__init__(f"{where}: {problem}" if where else problem)
+        super().__init__(f"{where}: {problem}" if where else problem, hint=hint, hint_value=hint_value)
 
 
 class NotFoundError(StreamlabelError, LookupError):
@@ -73,12 +136,12 @@ class AnnotationWarning(UserWarning):
     """The answers for a label are usable, but poorer than they look (positives only, very few, ...)."""
 
 
-def did_you_mean(wanted: str, known: Iterable[str]) -> str:
-    """A question with the names that are close; "" where there are none.
+def did_you_mean(wanted: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """A question with the names that are close; "" where there are none. ``cutoff`` 1: the same but for case.
 
     >>> did_you_mean("SSL", ["SLL", "LEML"])
     "did you mean 'SLL'?"
     """
     by_case = {name.casefold(): name for name in known}
-    close = [by_case[match] for match in get_close_matches(wanted.strip().casefold(), by_case, n=3, cutoff=0.6)]
+    close = [by_case[match] for match in get_close_matches(wanted.strip().casefold(), by_case, n=3, cutoff=cutoff)]
     return f"did you mean {' or '.join(map(repr, close))}?" if close else ""

@@ -62,8 +62,10 @@ def test_thresholds_stand_beside_the_scores(model: Path, call: Call, unseen: Pat
         assert found["thresholds"] == pytest.approx([known[name] for name in found["labels"]], rel=1e-5)
         pairs = zip(found["labels"], found["scores"], found["thresholds"], strict=True)
         assert {name for name, score, above in pairs if score > above} == set(names) & set(found["labels"])
+        assert found["yes"] == [name in names for name in found["labels"]]
     table = list(csv.DictReader(io.StringIO(call("predict", model, unseen, "--to", "csv").stdout)))
     assert all(float(row["threshold"]) == pytest.approx(known[row["label"]], rel=1e-5) for row in table)
+    assert [row["yes"] for row in table] == ["yes" if row["label"] in said[int(row["row"])] else "" for row in table]
 
 
 def test_a_label_that_never_fires_is_still_json(model: Path, call: Call, ask: Ask, unseen: Path) -> None:
@@ -173,7 +175,7 @@ def test_the_ending_says_how_it_is_written(
     elif name.endswith(".json"):
         assert len(json.loads(out.read_text())) == len(DATA.unseen)
     elif name.endswith(".txt"):
-        assert out.read_text().startswith("row,id,label,score,threshold\n")
+        assert out.read_text().startswith("row,id,label,score,threshold,yes\n")
     else:
         assert len([json.loads(line) for line in out.read_text().splitlines()]) == len(DATA.unseen)
 
@@ -273,6 +275,16 @@ def test_evaluate_in_blocks_is_the_same(model: Path, ask: Ask, tmp_path: Path, m
     whole = ask("evaluate", model, tmp_path / "test.csv", "--per-label")
     monkeypatch.setattr(module, "CELLS", 500)
     assert ask("evaluate", model, tmp_path / "test.csv", "--per-label") == whole
+
+
+def test_rows_without_tags_are_told_to_count_as_misses(model: Path, ask: Ask, call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "test.csv"
+    rows = [f'"{DATA.texts[0]}",football', f'"{DATA.texts[1]}",', f'"{DATA.texts[2]}",something else']
+    path.write_text("\n".join(["text,tags", *rows]) + "\n")
+    assert ask("evaluate", model, path)["n_rows_without_tags"] == 2
+    assert "2 rows without a tag that the model knows: 0 in P@k" in call("evaluate", model, path).stdout
+    path.write_text("\n".join(["text,tags", rows[0]]) + "\n")
+    assert "without a tag" not in call("evaluate", model, path).stdout
 
 
 def test_evaluate_refuses_what_does_not_fit(model: Path, call: Call, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import importlib
 import json
 import re
 from collections.abc import Callable
@@ -15,7 +15,9 @@ from scipy import sparse
 
 import streamlabel
 from streamlabel import ModelStore
-from streamlabel.cli.output import SHELL_WORDS, in_shell_words
+from streamlabel.cli.output import SHELL_WORDS
+from streamlabel.errors import Hint
+from streamlabel.serve.access import SERVICE_WORDS
 from tagged_texts import tagged_texts
 
 Call = Callable[..., Result]
@@ -23,21 +25,14 @@ DATA = tagged_texts(300, 100)
 PYTHON = re.compile(r"\w=['\w\[.]|\w+\(\)|\(\w+=|mode=|Y_path|min_df|ModelStore")
 
 
-def strings_of_the_package() -> set[str]:
-    """Every literal, and the fixed parts of those that are put together."""
-    files = [path for path in Path(streamlabel.__file__).parent.rglob("*.py") if path.name != "_words.py"]
-    nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-
-
-def test_every_phrase_is_one_that_the_package_says() -> None:
-    said = strings_of_the_package()
-    assert [python for python in SHELL_WORDS if not any(python in one for one in said)] == []
-
-
-def test_no_phrase_of_the_shell_is_python() -> None:
-    assert [shell for shell in SHELL_WORDS.values() if PYTHON.search(shell)] == []
-    assert [python for python in SHELL_WORDS if in_shell_words(f"x{python}y") != f"x{SHELL_WORDS[python]}y"] == []
+def test_every_hint_is_given_somewhere_and_has_words_everywhere() -> None:
+    tables = [importlib.import_module(name) for name in ("streamlabel.cli.output", "streamlabel.serve.access")]
+    files = set(Path(streamlabel.__file__).parent.rglob("*.py")) - {Path(str(one.__file__)) for one in tables}
+    given = {name for path in files for name in re.findall(r"\bHint\.([A-Z_]+)", path.read_text(encoding="utf-8"))}
+    assert given == {hint.name for hint in Hint}
+    for words in (SHELL_WORDS, SERVICE_WORDS):
+        assert set(words) == set(Hint)
+        assert [said for said in words.values() if PYTHON.search(said)] == []
 
 
 def damage(model: Path) -> None:
@@ -143,6 +138,36 @@ def test_names_are_stripped_and_twins_are_told(model: Path, tmp_path: Path, call
     assert said == "warning: there is a label 'railways', which differs from 'Railways' only by case\n"
     assert call("rename", model, "railways", "Railways").stderr == ""
     assert ModelStore.open(model).label_names[-1] == "Railways"
+
+
+def test_a_name_that_is_close_to_a_known_one_is_learned_and_told(model: Path, tmp_path: Path, call: Call) -> None:
+    yes = tmp_path / "yes.txt"
+    yes.write_text("".join(f"{DATA.texts[i]}\n" for i in DATA.rows["railways"][:3]))
+    for name in ("footballs", "Footbal", "foodball", "foot", "football 2"):
+        done = call("add-label", model, name, "--yes", yes, "--dry-run", "--json")
+        told = f"warning: {name!r} is close to a label that is known; did you mean 'football'?\n"
+        assert done.stderr == ("" if name in ("foot", "football 2") else told)
+        assert json.loads(done.stdout)["name"] == name
+    assert "is close" not in call("add-label", model, "football", "--yes", yes, code=4).stderr
+    assert call("rename", model, "football", "footballs").stderr == ""
+
+
+def test_files_of_answers_are_named_where_they_are_wrong(model: Path, tmp_path: Path, call: Call) -> None:
+    yes, no, empty, table = (tmp_path / name for name in ("yes.txt", "no.txt", "empty.txt", "both.csv"))
+    yes.write_text("trains\n\nticket prices\n")
+    no.write_text("hens\nticket prices\n")
+    empty.write_text("\n")
+    table.write_text("text,ok\ntrains,yes\nhens,no\ntrains,no\n")
+    for given in (["--yes", empty], ["--yes", yes, "--no", empty]):
+        said = call("add-label", model, "railways", *given, code=1).stderr
+        assert said == f"error: {empty}: holds no texts; is it the right file, and whole?\n"
+    said = call("add-label", model, "railways", "--yes", "-", input=" ", code=1).stderr
+    assert said.endswith("error: standard input: holds no texts; is it the right file, and whole?\n")
+    said = call("add-label", model, "railways", "--yes", yes, "--no", no, code=1).stderr
+    where = f"{no}, line 2: 'ticket prices' is a no here and a yes in {yes}, line 3"
+    assert said == f"error: {where}; keep one of the two\n"
+    said = call("add-label", model, "railways", "--file", table, "--column", "ok", "--text", "text", code=1).stderr
+    assert f"{table}, line 4: 'trains' is a no here and a yes in {table}, line 2" in said
 
 
 def test_twins_among_the_tags_of_a_file_are_told(tmp_path: Path, call: Call) -> None:

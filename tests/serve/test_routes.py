@@ -15,9 +15,10 @@ from click.testing import CliRunner
 from processes import PATIENCE
 from streamlabel import ModelStore, Tagger
 from streamlabel.cli import main
+from streamlabel.errors import Hint
 from streamlabel.serve import app
 from streamlabel.serve import routes as answers
-from streamlabel.serve.access import BROKEN, BUSY, Gate
+from streamlabel.serve.access import BROKEN, BUSY, SERVICE_WORDS, Gate
 from streamlabel.serve.app import HEADERS, READERS
 from streamlabel.serve.live_tagger import LivingTagger
 from streamlabel.serve.routes import MOST_BYTES, MOST_K, MOST_TEXTS
@@ -252,7 +253,7 @@ def test_a_second_writer_is_a_conflict(client: Any, model: Path, caplog: pytest.
 def test_a_damaged_model_is_told_without_its_path(client: Any, model: Path, caplog: pytest.LogCaptureFixture) -> None:
     (model / "catalogue.db").write_bytes(b"no catalogue")
     said = client.post("/labels", json={"name": "football", "yes": YES})
-    assert (said.status_code, said.json()) == (500, {"error": BROKEN})
+    assert (said.status_code, said.json()) == (500, {"error": f"{BROKEN}; {SERVICE_WORDS[Hint.BACKUP]}"})
     assert "is not a catalogue" in caplog.text
 
 

@@ -140,7 +140,7 @@ def test_a_report_says_what_happened(tagger: Tagger) -> None:
 
 
 def test_weak_answers_can_be_asked_for_and_refused(tagger: Tagger) -> None:
-    with pytest.raises(DataError, match="positive answers only, and weak_no is 0"):
+    with pytest.raises(DataError, match="positive answers only; weak_no is 0"):
         tagger.learn("football", yes=[1], weak_no=0)
     with pytest.raises(DataError, match="weak_no is -1"):
         tagger.learn("football", yes=[1], weak_no=-1)

@@ -15,11 +15,10 @@ from streamlabel.cli.options import (
     did_you_mean,
     dry_run_option,
     file_options,
-    has_texts,
     known_label,
     model_argument,
     new_label_name,
-    open_store,
+    open_model,
     plural,
     read_set,
     read_texts,
@@ -28,6 +27,7 @@ from streamlabel.cli.options import (
 from streamlabel.cli.output import json_option, write
 from streamlabel.data.text_columns import TextRow
 from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.store.model_store import ModelStore
 from streamlabel.tagging import learn_report
 from streamlabel.tagging.learn_report import LearnReport
 from streamlabel.tagging.tagger import Tagger
@@ -71,37 +71,38 @@ def add_label(
     if (file is None) == (yes is None) or (file is not None and no is not None):
         raise click.UsageError("give the answers: --yes FILE and perhaps --no FILE, or --file FILE")
     options = FileOptions.of(arguments)
-    with open_store(model) as store:
-        takes_texts, names, n_features = has_texts(store), store.label_names, store.n_features
-    name = known_label(names, name.strip(), model) if replace else new_label_name(name, names)
-    if name in names and not replace:
-        raise ConflictError(f"{model}: label {name!r} is known already; --replace learns it anew, from these answers")
-    if takes_texts:
-        answers = _answers(name, yes, no, file, column, options)
-        found = _learn_texts(model, name, answers, weak_no, replace=replace, actor=actor, dry_run=dry_run)
-    else:
-        if file is None or replace or weak_no is not None:
-            problem = "it takes rows of numbers: give --file (--yes, --no, --replace and --weak-no are for texts)"
-            raise DataError(problem, source=model)
-        data, _ = read_set(file, options, n_features=n_features)
-        found = _learn_rows(model, name, data, column or name, actor=actor, dry_run=dry_run)
-    write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found, "text" if takes_texts else "row")))
+    store, tagger = open_model(model, "a", actor=actor)
+    with store:
+        names = store.label_names
+        name = known_label(names, name.strip(), model) if replace else new_label_name(name, names)
+        if name in names and not replace:
+            problem = f"label {name!r} is known already; --replace learns it anew, from these answers"
+            raise ConflictError(f"{model}: {problem}")
+        if tagger is not None:
+            answers = _answers(name, yes, no, file, column, options)
+            found = _learn_texts(tagger, name, answers, weak_no, replace=replace, dry_run=dry_run)
+        else:
+            if file is None or replace or weak_no is not None:
+                problem = "it takes rows of numbers: give --file (--yes, --no, --replace and --weak-no are for texts)"
+                raise DataError(problem, source=model)
+            data, _ = read_set(file, options, n_features=store.n_features)
+            found = _learn_rows(store, name, data, column or name, dry_run=dry_run)
+    write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found, "row" if tagger is None else "text")))
 
 
 def _learn_texts(
-    path: Path, name: str, answers: Sides, weak_no: int | None, *, replace: bool, actor: str, dry_run: bool
+    stored: Tagger, name: str, answers: Sides, weak_no: int | None, *, replace: bool, dry_run: bool
 ) -> dict[str, Any]:
-    with Tagger.open(path, "a", actor=actor) as stored:
-        tagger = stored
-        if dry_run:
-            tagger = Tagger.from_parts(stored.vectorizer_, stored.classifier_, digests=stored.text_digests_)
-        learn: Callable[..., LearnReport] = tagger.relearn if replace else tagger.learn
-        report = learn(name, *answers, weak_no=weak_no)
-        return report_data(report, None if dry_run else stored.store.revision)
+    tagger = stored
+    if dry_run:
+        tagger = Tagger.from_parts(stored.vectorizer_, stored.classifier_, digests=stored.text_digests_)
+    learn: Callable[..., LearnReport] = tagger.relearn if replace else tagger.learn
+    report = learn(name, *answers, weak_no=weak_no)
+    return report_data(report, None if dry_run else stored.store.revision)
 
 
 def _learn_rows(
-    path: Path, name: str, data: Dataset | TextDataset, column: str, *, actor: str, dry_run: bool
+    store: ModelStore, name: str, data: Dataset | TextDataset, column: str, *, dry_run: bool
 ) -> dict[str, Any]:
     if isinstance(data, TextDataset):
         raise DataError("holds texts, and the model takes rows of numbers", source=data.source)
@@ -109,19 +110,18 @@ def _learn_rows(
         raise NotFoundError(f"{data.source}: no label is called {column!r}; --column says which one has the answers")
     answers = data.Y[:, [data.label_names.index(column)]]
     begin = time.perf_counter()
-    with open_store(path, "a", actor=actor) as store:
-        if dry_run:
-            grown = store.model().add_labels(data.X, answers, [name])
-        else:
-            store.add_labels(data.X, answers, [name])
-            grown = store.model()
-        learned = grown.reports_[-1]
-        report = LearnReport(
-            name, learned.n_yes, learned.n_rows - learned.n_yes, 0, tuple(grown.neighbours(name)),
-            bool(learned.anchored or learned.share), float(grown.thresholds_[-1]), time.perf_counter() - begin,
-            count_fires(grown, len(grown.label_names_) - 1, grown.state_.memory),
-        )  # fmt: skip
-        return report_data(report, None if dry_run else store.revision)
+    if dry_run:
+        grown = store.model().add_labels(data.X, answers, [name])
+    else:
+        store.add_labels(data.X, answers, [name])
+        grown = store.model()
+    learned = grown.reports_[-1]
+    report = LearnReport(
+        name, learned.n_yes, learned.n_rows - learned.n_yes, 0, tuple(grown.neighbours(name)),
+        bool(learned.anchored or learned.share), float(grown.thresholds_[-1]), time.perf_counter() - begin,
+        count_fires(grown, len(grown.label_names_) - 1, grown.state_.memory),
+    )  # fmt: skip
+    return report_data(report, None if dry_run else store.revision)
 
 
 def _answers(
@@ -132,9 +132,10 @@ def _answers(
         assert yes is not None
         if yes == no == "-":
             raise DataError("only one of --yes and --no can be standard input")
-        return _texts(yes, options), _texts(no, options) if no is not None else []
+        said_yes, said_no = _rows(yes, options), [] if no is None else _rows(no, options)
+        return _sides(said_yes, said_no, yes, no or "")
     if column is not None:
-        return _split(read_texts(file, options, column), file, column)
+        return _sides(*_split(read_texts(file, options, column), file, column), file, file)
     data, columns = read_set(file, options)
     say_guess(file, columns)
     if not isinstance(data, TextDataset):
@@ -150,12 +151,30 @@ def _answers(
     return sides
 
 
-def _texts(path: str, options: FileOptions) -> list[str]:
-    return [row.text for row in read_texts(path, options)]
+def _rows(path: str, options: FileOptions) -> list[TextRow]:
+    rows = list(read_texts(path, options))
+    if not rows:
+        raise DataError("holds no texts; is it the right file, and whole?", source=_place(path))
+    return rows
 
 
-def _split(rows: Iterable[TextRow], source: str, column: str) -> Sides:
-    sides: dict[bool, list[str]] = {True: [], False: []}
+def _place(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def _sides(yes: list[TextRow], no: list[TextRow], yes_file: str, no_file: str) -> Sides:
+    """The texts; DataError where one is on both sides."""
+    lines = {row.text: row.line for row in yes}
+    for row in no:
+        if row.text in lines:
+            where = f"{_place(yes_file)}, line {lines[row.text]}"
+            problem = f"{row.text[:60]!r} is a no here and a yes in {where}; keep one of the two"
+            raise DataError(problem, source=_place(no_file), line=row.line)
+    return [row.text for row in yes], [row.text for row in no]
+
+
+def _split(rows: Iterable[TextRow], source: str, column: str) -> tuple[list[TextRow], list[TextRow]]:
+    sides: dict[bool, list[TextRow]] = {True: [], False: []}
     for row in rows:
         said = "" if row.other is None else str(row.other).strip().lower()
         if said in UNKNOWN:
@@ -163,7 +182,7 @@ def _split(rows: Iterable[TextRow], source: str, column: str) -> Sides:
         if said not in YES | NO:
             problem = f"{str(row.other)[:40]!r} in {column!r} is no answer; use yes, no, or nothing (not asked)"
             raise DataError(problem, source=source, line=row.line)
-        sides[said in YES].append(row.text)
+        sides[said in YES].append(row)
     if not sides[True] and not sides[False]:
         raise DataError(f"no answer in {column!r}", source=source)
     return sides[True], sides[False]

@@ -12,10 +12,9 @@ from streamlabel.cli.options import (
     actor_option,
     did_you_mean,
     dry_run_option,
-    has_texts,
     model_argument,
+    open_model,
     open_store,
-    open_tagger,
     plural,
 )
 from streamlabel.cli.output import format_table, json_option, note, write
@@ -96,9 +95,8 @@ def export_model(
     csv and jsonl are tables about the labels; the others predict. 'streamlabel import' does not read them: a model
     that goes on learning is its directory, which can be copied.
     """
-    with open_store(model) as store:
-        texts = has_texts(store)
-        n_labels = len(store.label_names)
+    store, tagger = open_model(model)
+    n_labels = len(store.label_names)
     if out.exists() and not force:
         raise ConflictError(f"{out} is there already; --force overwrites a file")
     format = to or format_of_ending(out)
@@ -107,8 +105,7 @@ def export_model(
     if k is not None and format != "onnx":
         raise click.UsageError("-k is for ONNX")
     if not dry_run:
-        source: Any = open_tagger(model) if texts else open_store(model)
-        export(source, out, format, **({} if k is None else {"k": k}))
+        export(tagger or store, out, format, **({} if k is None else {"k": k}))
     data = {"model": str(model), "path": str(out), "n_labels": n_labels, "dry_run": dry_run}
     did = "would write" if dry_run else "wrote"
     write(data, as_json=as_json, text=lambda: f"{did} {plural(n_labels, 'label')} to {out}")

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from streamlabel.cli.output import in_shell_words
+from streamlabel.cli.output import SHELL_WORDS
 from streamlabel.errors import ConflictError, NotFoundError, StreamlabelError
 
 
@@ -143,7 +143,7 @@ def _until_pipe_closes() -> Iterator[None]:
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """One line for a person, without the place in the code."""
-    click.echo(f"warning: {in_shell_words(str(message))}", err=True)
+    click.echo(f"warning: {message}", err=True)
 
 
 def _exit_with(error: Exception) -> NoReturn:
@@ -156,7 +156,7 @@ def _exit_with(error: Exception) -> NoReturn:
     elif isinstance(error, click.Abort):
         click.echo("interrupted", err=True)
     elif isinstance(error, StreamlabelError):
-        click.echo(f"error: {in_shell_words(str(error))}", err=True)
+        click.echo(f"error: {error.told(SHELL_WORDS)}", err=True)
     elif isinstance(error, MemoryError):
         click.echo("error: out of memory; use a smaller set or a machine with more memory", err=True)
     elif isinstance(error, OSError) and error.errno is not None:

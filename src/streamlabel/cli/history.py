@@ -21,7 +21,7 @@ from streamlabel.cli.options import (
     open_store,
     plural,
 )
-from streamlabel.cli.output import format_table, in_shell_words, json_option, write
+from streamlabel.cli.output import format_table, json_option, write
 from streamlabel.errors import ConflictError, DataError, NotFoundError, StreamlabelError
 from streamlabel.store.damage import check_labels
 from streamlabel.store.doctor import HISTORY, Finding
@@ -104,7 +104,7 @@ def rename(model: Path, name: str, new_name: str, actor: str, dry_run: bool, as_
     """Give the label NAME the name NEW_NAME; its id, scores and history stay."""
     with open_store(model, "r" if dry_run else "a", actor=actor) as store:
         name = known_label(store.label_names, name, model)
-        new_name = new_label_name(new_name, (label for label in store.label_names if label != name))
+        new_name = new_label_name(new_name, [label for label in store.label_names if label != name])
         if new_name in store.label_names:
             raise ConflictError(f"{model}: there is a label {new_name!r} already; choose another name")
         before = store.revision
@@ -138,8 +138,10 @@ def _history_of(store: ModelStore, label: str | None) -> list[Revision]:
     try:
         return store.history(label)
     except NotFoundError as error:
-        hint = did_you_mean(label or "", store.label_names)
-        raise NotFoundError(f"{error}; {hint}" if hint else str(error)) from None
+        close = did_you_mean(label or "", store.label_names)
+        if not close:
+            raise
+        raise NotFoundError(f"{error.args[0]}; {close}") from None
 
 
 def _revision_before(store: ModelStore, label: str) -> int:
@@ -236,7 +238,7 @@ def vacuum(model: Path, keep_from: int | None, actor: str, dry_run: bool, as_jso
 
 
 def _text(model: Path, findings: list[Finding]) -> str:
-    lines = [in_shell_words(f"{one.where}: {one.problem}; {one.remedy}") for one in findings]
+    lines = [f"{one.where}: {one.problem}; {one.remedy}" for one in findings]
     old = [one for one in findings if one.kind == HISTORY]
     if any(not one.repaired for one in findings if one.kind != HISTORY):
         lines.append(

@@ -7,7 +7,7 @@ import getpass
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,13 +28,14 @@ from streamlabel.data.text_columns import (
     replayable,
 )
 from streamlabel.data.xc_svmlight import states_shape
-from streamlabel.errors import ConflictError, DataError, NotFoundError, did_you_mean
+from streamlabel.errors import ConflictError, DataError, Hint, NotFoundError, did_you_mean
 from streamlabel.store.model_store import ModelStore
 from streamlabel.tagging.tagger import VECTORIZER, Tagger
 from streamlabel.types import Dataset, TextDataset
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 READABLE = ("arff", "csv", "jsonl", "ndjson", "npz", "parquet", "svm", "tsv")
+CLOSE = 0.85  # of two names: one letter more in three, or another one in seven
 SECOND_FILE = {"arff": "xml", "npz": "Y_path", "xc": "labels_path"}  # what their readers call it
 
 
@@ -183,9 +184,9 @@ def _told(path: str, head: bytes) -> str:
         return "jsonl" if head.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{" else "csv"
     try:
         return format_of(path)
-    except DataError:
-        kinds = ", ".join(FORMATS)
-        raise DataError(f"its format cannot be told; --format gives it, one of {kinds}, lines", source=path) from None
+    except DataError as error:
+        error.hint_value += ", lines"  # which have no tags, so that no reader of sets knows them
+        raise
 
 
 def _begins_as_lines(head: bytes) -> bool:
@@ -239,9 +240,13 @@ def dry_run_option(function: _Function) -> _Function:
 
 def open_store(path: Path, mode: str = "r", *, actor: str = "", **options: Any) -> ModelStore:
     """The stored model, with an error that a person at a shell can act on where there is none."""
+    _check_model(path)
+    return ModelStore.open(path, mode, actor=actor, **options)
+
+
+def _check_model(path: Path) -> None:
     if not path.exists():
         raise NotFoundError(f"{path}: there is no model; 'streamlabel fit {path} FILE' makes one")
-    return ModelStore.open(path, mode, actor=actor, **options)
 
 
 def has_texts(store: ModelStore) -> bool:
@@ -251,10 +256,19 @@ def has_texts(store: ModelStore) -> bool:
 
 def open_tagger(path: Path, mode: str = "r", *, actor: str = "") -> Tagger:
     """The stored model as a tagger; an error where it does not take texts."""
-    with open_store(path) as store:
-        if not has_texts(store):
-            raise DataError("it was fitted on rows of numbers and takes no texts; use predict with a file", source=path)
+    _check_model(path)
     return Tagger.open(path, mode, actor=actor)
+
+
+def open_model(path: Path, mode: str = "r", *, actor: str = "") -> tuple[ModelStore, Tagger | None]:
+    """The stored model, and as a tagger where it takes texts."""
+    try:
+        tagger = open_tagger(path, mode, actor=actor)
+    except DataError as error:
+        if error.hint is not Hint.TAKES_ROWS:
+            raise
+        return ModelStore.open(path, mode, actor=actor), None
+    return tagger.store, tagger
 
 
 def new_model_path(path: Path) -> None:
@@ -272,17 +286,22 @@ def known_label(names: Iterable[str], name: str, path: Path) -> str:
     raise NotFoundError(f"{path}: no label is called {name!r}; {hint}")
 
 
-def new_label_name(given: str, known: Iterable[str]) -> str:
-    """The name of a new label without outer spaces; said where they were taken off, or a label differs only by case."""
+def new_label_name(given: str, known: Collection[str]) -> str:
+    """The name of a new label without outer spaces; said where they were taken off, or a label has a close name."""
     whole = unicodedata.normalize("NFC", given)
     name = whole.strip()
     if not name:
         raise click.UsageError("the name of the label is empty; give it one, in quotes where it has spaces")
     if name != whole:
         remark(f"the spaces around the name were taken off: {name!r}")
-    for twin in known:
-        if twin != name and twin.casefold() == name.casefold():
-            remark(f"warning: there is a label {twin!r}, which differs from {name!r} only by case")
+    others = [other for other in known if other != name]
+    twins = [other for other in others if other.casefold() == name.casefold()]
+    for twin in twins:
+        remark(f"warning: there is a label {twin!r}, which differs from {name!r} only by case")
+    numbers = re.findall(r"\d", name)  # names with other numbers are not mistyped
+    question = did_you_mean(name, (other for other in others if re.findall(r"\d", other) == numbers), CLOSE)
+    if question and not twins and len(others) == len(known):
+        remark(f"warning: {name!r} is close to a label that is known; {question}")
     return name
 
 

@@ -12,52 +12,43 @@ from typing import Any, TypeVar
 
 import click
 
-REPAIR = "'streamlabel doctor MODEL --repair'"
-STILL_READ = "; commands that change nothing can still read it"
+from streamlabel.errors import Hint
 
-SHELL_WORDS = {  # longer phrases stand before those that they contain
-    "open the model with leave_out_damaged=True to use the others, or repair it with doctor(repair=True)": (
-        f"{REPAIR} takes it out, and the others can be used"
-    ),
-    "use model(learning=False), or doctor(repair=True)": f"{REPAIR} takes it out",
-    "run doctor(repair=True)": f"run {REPAIR}",
-    "; run doctor": "; run 'streamlabel doctor MODEL'",
-    ", run doctor": ", run 'streamlabel doctor MODEL'",
-    "; doctor says what can be saved": "; 'streamlabel doctor MODEL' says what can be saved",
-    "one by one with rollback(label=...)": "one by one with --label",
-    "; a model is read with mode='r'": STILL_READ,
-    "; open the model with mode='r'": STILL_READ,
-    ", or read with mode='r'": STILL_READ,
-    "ModelStore.create makes one": "'streamlabel fit' makes one",
-    "labels() lists all": "'streamlabel labels MODEL' lists all",
-    "history() says what there was": "'streamlabel history MODEL' says what there was",
-    "stored; pass it again, fitted: vectorizer=...": "stored; it can be used from Python only, with that vectoriser",
-    "give Y_path, or the folder that holds both": "give Y with --labels-file, or the folder that holds both",
-    "give the Mulan file as xml=, or n_labels= (-n: the last n)": "give the Mulan file with --labels-file",
-    "; lower min_df, raise max_df or leave out stop_words": "; give more texts, or longer ones",
-    "keep one, or pass repeated_labels='merge' to count it once": "keep one",
-    "pass text_field=None or features_field=None to choose": "leave one of the two out",
-    "give text_column or features_column, not both": "a file has texts or features, not both",
-    "Pass question= (and text_field=)": "--question NAME says so (and --text FIELD)",
-    "pass question= to say which to read": "--question NAME says which to read",
-    "pass text_field= to say which is the text": "--text FIELD says which is the text",
-    "pass format=, one of": "--format gives it, one of",
-    "delimiter_of_tags is ": "--tag-delimiter is ",
-    "weak_no is ": "--weak-no is ",
-    ", or raise max_line_bytes": "",
-    "; raise max_line_bytes if that is right": "; is it the right file?",
-    ", or raise max_record_bytes": "",
-    "; raise max_record_bytes if that is right": "; is it the right file?",
-    "; raise max_bytes if that is right": "; split the file",
+_DOCTOR = "'streamlabel doctor MODEL'"
+_REPAIR = "'streamlabel doctor MODEL --repair'"
+_STILL_READ = "commands that change nothing can still read it"
+SHELL_WORDS = {
+    Hint.BACKUP: "restore it from a backup",
+    Hint.CLOSE_QUOTE: "close its quote",
+    Hint.CREATE: "'streamlabel fit' makes one",
+    Hint.DOCTOR: f"run {_DOCTOR}",
+    Hint.DOCTOR_OR_BACKUP: f"run {_DOCTOR}, or restore it from a backup",
+    Hint.DOCTOR_SAVES: f"{_DOCTOR} says what can be saved",
+    Hint.FORMAT: "--format gives it, one of {}",
+    Hint.HISTORY: "'streamlabel history MODEL' says what there was",
+    Hint.LABELS: "'streamlabel labels MODEL' lists all",
+    Hint.LABELS_OF_ARFF: "give the Mulan file with --labels-file",
+    Hint.LABELS_OF_ROWS: "give Y with --labels-file, or the folder that holds both",
+    Hint.LABEL_BY_LABEL: "choose a revision that is whole, or bring {} back one by one with --label",
+    Hint.LARGER_LIMIT: "is it the right file?",
+    Hint.MORE_MEMORY: "split the file",
+    Hint.ONE_CONTENT: "leave one of the two out",
+    Hint.OTHER_FOLDER: "wait until that ends, or choose another folder with --out",
+    Hint.QUESTION: "--question NAME says which to read",
+    Hint.QUESTION_AND_TEXT: "--question NAME says so (and --text FIELD)",
+    Hint.READ_ONLY: _STILL_READ,
+    Hint.REPAIR: f"run {_REPAIR} first",
+    Hint.REPEATED_LABELS: "keep one",
+    Hint.TAKES_ROWS: "it takes no texts but rows of numbers: use predict with a file",
+    Hint.TAG_DELIMITER: "use one character for --tag-delimiter, such as ';' or '|'",
+    Hint.TEXT_FIELD: "--text FIELD says which is the text",
+    Hint.VECTORIZER: "it can be used from Python only, with that vectoriser",
+    Hint.VOCABULARY: "give more texts, or longer ones",
+    Hint.WAIT_OR_READ: f"wait until that ends; {_STILL_READ}",
+    Hint.WEAK_NO: "--weak-no is 0: give at least one text that it does not apply to",
+    Hint.WITHOUT_DAMAGED: f"{_REPAIR} takes it out, and the others can be used",
+    Hint.WITHOUT_LEARNING: f"{_REPAIR} takes it out",
 }
-
-
-def in_shell_words(message: str) -> str:
-    """The message for a person at a shell."""
-    for python, shell in SHELL_WORDS.items():
-        message = message.replace(python, shell)
-    return message
-
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -75,8 +75,9 @@ def predict(
 
     FILE is JSONL or CSV with texts, or one text a line (.txt), for a model of texts; else a set of rows (svmlight, XC
     text, ...). One line of JSON a row, or with --to csv (--out NAME.csv) one line a label. A score is no probability:
-    it means yes where it exceeds the label's own threshold, which is written beside it. Rows are read, scored and
-    written block by block: memory does not grow with the number of texts or labels.
+    it means yes where it exceeds the label's own threshold; that and the yes (true, false; in CSV yes or nothing) are
+    written beside it. Rows are read, scored and written block by block: memory does not grow with the number of texts
+    or labels.
     """
     if k is not None and thresholds:
         raise click.UsageError("give -k or --thresholds, not both")
@@ -100,16 +101,17 @@ def write_predictions(
     rows: Iterable[Predicted], names: Sequence[str], thresholds: FloatArray, handle: IO[str], form: str
 ) -> int:
     """``form``: "jsonl", "csv", or "json" for one document. ``thresholds`` are those of the labels. How many rows."""
-    n_rows = 0
-    bounds = [f"{bound:.6g}" if form == "csv" or math.isfinite(bound) else "null" for bound in thresholds.tolist()]
+    n_rows, above_all = 0, thresholds.tolist()
+    bounds = [f"{bound:.6g}" if form == "csv" or math.isfinite(bound) else "null" for bound in above_all]
     if form == "csv":
         writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(["row", "id", "label", "score", "threshold"])
+        writer.writerow(["row", "id", "label", "score", "threshold", "yes"])
         cells = [guarded(name) for name in names]
         for n_rows, (id_, found) in enumerate(rows, start=1):
             shown = "" if id_ is None else guarded(id_)
             for label, score in zip(found.labels.tolist(), found.scores.tolist(), strict=True):
-                writer.writerow([n_rows - 1, shown, cells[label], f"{score:.6g}", bounds[label]])
+                said = "yes" if score > above_all[label] else ""
+                writer.writerow([n_rows - 1, shown, cells[label], f"{score:.6g}", bounds[label], said])
         return n_rows
     before, between, after = ("[\n", ",\n", "\n]\n") if form == "json" else ("", "\n", "\n")
     quoted = [json.dumps(name, ensure_ascii=False) for name in names]
@@ -118,10 +120,10 @@ def write_predictions(
         labels = ", ".join([quoted[label] for label in found.labels.tolist()])
         scores = ", ".join([f"{score:.6g}" for score in found.scores.tolist()])
         above = ", ".join([bounds[label] for label in found.labels.tolist()])
+        said = json.dumps((found.scores > thresholds[found.labels]).tolist())
         shown = "" if id_ is None else f'"id": {json.dumps(id_, ensure_ascii=False)}, '
-        handle.write(
-            f'{mark}{{"row": {n_rows - 1}, {shown}"labels": [{labels}], "scores": [{scores}], "thresholds": [{above}]}}'
-        )
+        lists = f'"labels": [{labels}], "scores": [{scores}], "thresholds": [{above}], "yes": {said}'
+        handle.write(f'{mark}{{"row": {n_rows - 1}, {shown}{lists}}}')
         mark = between
     handle.write(after if mark == between else "[]\n" if form == "json" else "")
     return n_rows
@@ -219,7 +221,8 @@ def evaluate(model: Path, file: str, k: tuple[int, ...], per_label: bool, as_jso
 
     P@k and nDCG@k rank the labels of a row, AUC the rows of a label; F1 and Hamming loss use the labels' thresholds.
     Every label of the model is taken as answered on every row; tags that the model does not know are left out and
-    counted. Macro AUC is over the labels with rows of both kinds, macro F1 over those with a yes, true or said.
+    counted, and a row without any that it knows counts 0 in P@k and nDCG@k. Macro AUC is over the labels with rows of
+    both kinds, macro F1 over those with a yes, true or said.
     """
     with open_store(model) as store:
         data, columns = read_set(file, FileOptions.of(arguments), n_features=store.n_features)
@@ -229,6 +232,7 @@ def evaluate(model: Path, file: str, k: tuple[int, ...], per_label: bool, as_jso
         note(f"scoring {plural(data.n_rows, 'row')} and {plural(len(store.label_names), 'label')} ...")
         found = _measured(store.model(learning=False), X, truth, k, per_label, store.label_names)
     found = {"n_rows": data.n_rows, "n_labels": truth.shape[1], "unknown_tags": unknown} | found
+    found["n_rows_without_tags"] = int((np.diff(truth.indptr) == 0).sum())
     write(found, as_json=as_json, text=lambda: _text(found))
 
 
@@ -307,7 +311,11 @@ def _text(found: dict[str, Any]) -> str:
     lines = [f"{plural(found['n_rows'], 'row')}, {plural(found['n_labels'], 'label')}; in percent"]
     if found["unknown_tags"]:
         lines.append(f"{plural(found['unknown_tags'], 'tag')} of the file left out: the model does not know them")
-    skipped = {"n_rows", "n_labels", "unknown_tags", "n_labels_left_out", "n_labels_not_in_f1", "labels"}
+    if found["n_rows_without_tags"]:
+        rows_without = plural(found["n_rows_without_tags"], "row")
+        lines.append(f"{rows_without} without a tag that the model knows: 0 in P@k and nDCG@k, and every yes a mistake")
+    skipped = {"n_rows", "n_labels", "unknown_tags", "n_rows_without_tags", "labels"}
+    skipped |= {"n_labels_left_out", "n_labels_not_in_f1"}
     rows = [[name, _percent(value)] for name, value in found.items() if name not in skipped]
     lines.append(format_table(["measure", ""], rows, right=(1,)))
     if found["n_labels_left_out"]:

@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from streamlabel.data.files import check_shape, line_blocks, read_bytes, show
 from streamlabel.data.tokens import NUMBER
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 
 PathLike = str | os.PathLike[str]
 WORD = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^ \t,'"]+"""
@@ -81,8 +81,7 @@ def label_columns(header: Header, xml: PathLike | None, n_labels: int | None, pa
         return _columns_by_name(header, read_label_xml(xml), xml, path)
     said = n_labels if n_labels is not None else header.n_meka_labels
     if said is None:
-        problem = "nothing says which attributes are labels; give the Mulan file as xml=, or n_labels= (-n: the last n)"
-        raise DataError(problem, source=path)
+        raise DataError("nothing says which attributes are labels", source=path, hint=Hint.LABELS_OF_ARFF)
     if not 0 < abs(said) <= n_attributes:
         problem = f"{said} labels of {n_attributes} attributes; expected 1 to {n_attributes} (negative: the last ones)"
         raise DataError(problem, source=path)

@@ -38,7 +38,7 @@ from streamlabel.data.rows import (
     rows_of_names,
     source_name,
 )
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 from streamlabel.types import TextDataset
 
 # What begins a formula, the full-width forms too, which spreadsheets take as well.
@@ -95,8 +95,8 @@ class _LinesOfRow:
         self._line_number += 1
         self._length += len(line)
         if self._length > self._limit:
-            problem = f"the row is longer than {self._limit} characters; close its quote, or raise max_line_bytes"
-            raise DataError(problem, source=self._source, line=self._begin)
+            problem, hint = f"the row is longer than {self._limit} characters", Hint.CLOSE_QUOTE
+            raise DataError(problem, source=self._source, line=self._begin, hint=hint, hint_value="max_line_bytes")
         return line
 
 
@@ -239,7 +239,7 @@ def _check_delimiters(delimiter: str, delimiter_of_tags: str) -> None:
     if len(delimiter) != 1 or delimiter in '\r\n"\0' or not delimiter.isascii():
         raise DataError(f"delimiter is {delimiter!r}; use one character such as ',' or a tab")
     if len(delimiter_of_tags) != 1 or delimiter_of_tags == "\0":
-        raise DataError(f"delimiter_of_tags is {delimiter_of_tags!r}; use one character such as ';' or '|'")
+        raise DataError(f"tags cannot be separated by {delimiter_of_tags!r}", hint=Hint.TAG_DELIMITER)
 
 
 def _positions(columns: Sequence[str], header: list[str], source: str, delimiter: str) -> list[int]:

@@ -33,7 +33,7 @@ from streamlabel.data.rows import (
     rows_of_names,
     source_name,
 )
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 from streamlabel.types import CSR, Dataset, TextDataset
 
 
@@ -128,13 +128,14 @@ class _Rows:
             self.ids.append(self._id_of(record))
             self.dates.append(self._date_of(record))
         except ValueError as error:
-            raise DataError(str(error), source=self.source, line=line_number) from None
+            problem, hint = getattr(error, "problem", str(error)), getattr(error, "hint", None)
+            raise DataError(problem, source=self.source, line=line_number, hint=hint) from None
         self.lines.append(line_number)
 
     def _add_content(self, record: dict[str, Any]) -> None:
         fields = [name for name in (self.fields.text, self.fields.features) if name is not None and name in record]
         if len(fields) != 1:
-            raise ValueError(self._no_single_content(record, fields))
+            raise self._no_single_content(record, fields)
         value = record[fields[0]]
         if fields[0] == self.fields.text:
             form = "text"
@@ -148,11 +149,11 @@ class _Rows:
         if form != self.form:
             raise ValueError(f"has {form} where the rows before have {self.form}; one form must run through the file")
 
-    def _no_single_content(self, record: dict[str, Any], fields: list[str]) -> str:
+    def _no_single_content(self, record: dict[str, Any], fields: list[str]) -> DataError:
         if fields:
-            return f"has both {fields[0]!r} and {fields[1]!r}; pass text_field=None or features_field=None to choose"
+            return DataError(f"has both {fields[0]!r} and {fields[1]!r}", hint=Hint.ONE_CONTENT)
         wanted = " or ".join(repr(name) for name in (self.fields.text, self.fields.features) if name is not None)
-        return f"no field {wanted}; the fields are {_listing(record)}"
+        return DataError(f"no field {wanted}; the fields are {_listing(record)}")
 
     def _labels_of(self, record: dict[str, Any]) -> list[str]:
         if self.fields.labels is None:

@@ -16,7 +16,7 @@ from streamlabel.data.npz import read_npz
 from streamlabel.data.parquet import read_parquet
 from streamlabel.data.rows import Source, open_source, source_name
 from streamlabel.data.xc_svmlight import read_svmlight, read_xc_pair, read_xc_text
-from streamlabel.errors import DataError, NotFoundError
+from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.types import Dataset, TextDataset
 
 Reader: TypeAlias = Callable[..., Dataset | TextDataset]
@@ -123,4 +123,4 @@ def _format_of_beginning(path: Path) -> str:
     for pattern, name in _FORMAT_OF_BEGINNING:
         if pattern.match(beginning):
             return name
-    raise DataError(f"its format cannot be told; pass format=, one of {', '.join(FORMATS)}", source=path)
+    raise DataError("its format cannot be told", source=path, hint=Hint.FORMAT, hint_value=", ".join(FORMATS))

@@ -29,7 +29,7 @@ from scipy import sparse
 from streamlabel.data.datasets import named_dataset
 from streamlabel.data.files import check_memory, check_shape, read_bytes, replacing, show, utf8
 from streamlabel.data.sparse_rows import sort_rows
-from streamlabel.errors import DataError, NotFoundError
+from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.types import CSR, Dataset
 from streamlabel.validation import canonical_labels
 
@@ -142,7 +142,7 @@ def read_npz(
         return _read_pair(path, Path(Y_path), label_names, feature_names, sort)
     if not path.is_dir():
         if path.exists():
-            raise DataError("X without Y; give Y_path, or the folder that holds both", source=path)
+            raise DataError("X without Y", source=path, hint=Hint.LABELS_OF_ROWS)
         raise NotFoundError(f"{path}: there is no such folder")
     X_path, Y_path = path / f"X_{split}.npz", path / f"Y_{split}.npz"
     if not X_path.exists():

@@ -25,7 +25,7 @@ from streamlabel.data.rows import (
     parse_date,
     parse_json,
 )
-from streamlabel.errors import DataError, MissingExtraError
+from streamlabel.errors import DataError, Hint, MissingExtraError
 from streamlabel.types import CSR, Dataset, TextDataset
 
 _METADATA_KEY = b"streamlabel"
@@ -151,8 +151,8 @@ class _File:
                 batches.append(batch)
                 size += batch.nbytes
                 if size > max_bytes:
-                    problem = f"the columns take over {max_bytes} bytes in memory; raise max_bytes if that is right"
-                    raise DataError(problem, source=self.source)
+                    problem = f"the columns take over {max_bytes} bytes in memory"
+                    raise DataError(problem, source=self.source, hint=Hint.MORE_MEMORY)
             schema = self.arrow.schema([self._file.schema_arrow.field(name) for name in columns])
             table = self.arrow.Table.from_batches([batch.select(columns) for batch in batches], schema)
         except DataError:

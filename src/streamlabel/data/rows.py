@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.data.files import check_memory
-from streamlabel.errors import DataError, NotFoundError
+from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.types import CSR
 from streamlabel.validation import check_label_names
 
@@ -125,7 +125,9 @@ def _settle_repeats(Y: CSR, names: tuple[str, ...], row_error: RowError, repeate
     if repeated_labels == "error":
         row = int(np.searchsorted(Y.indptr, repeats[0], side="right")) - 1
         name = names[int(Y.indices[repeats[0]])]
-        raise row_error(f"label {name!r} stands twice; keep one, or pass repeated_labels='merge' to count it once", row)
+        error = row_error(f"label {name!r} stands twice", row)
+        error.hint = Hint.REPEATED_LABELS
+        raise error
     Y.sum_duplicates()
     Y.data[:] = 1
 
@@ -269,8 +271,8 @@ def read_lines(handle: IO[bytes], source: str, max_line_bytes: int) -> Iterator[
             check_memory(4 * unchecked_bytes, "reading on", source=source, line=line_number)
             unchecked_bytes = 0
         if len(line) > max_line_bytes:
-            problem = f"longer than {max_line_bytes} bytes; raise max_line_bytes if that is right"
-            raise DataError(problem, source=source, line=line_number)
+            problem, hint = f"longer than {max_line_bytes} bytes", Hint.LARGER_LIMIT
+            raise DataError(problem, source=source, line=line_number, hint=hint, hint_value="max_line_bytes")
         yield decode_line(line.removeprefix(b"\xef\xbb\xbf") if line_number == 1 else line, source, line_number)
 
 

@@ -21,7 +21,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 from streamlabel.data.files import read_bytes, replacing
 from streamlabel.data.rows import parse_json
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 from streamlabel.types import CSR, Dataset, TextDataset
 from streamlabel.validation import canonical_csr
 
@@ -90,7 +90,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
             counts = counter.fit_transform(checked)
         except ValueError as error:
             problem = f"no vocabulary can be learnt from these {len(checked)} texts ({error})"
-            raise DataError(f"{problem}; lower min_df, raise max_df or leave out stop_words") from None
+            raise DataError(problem, hint=Hint.VOCABULARY) from None
         if self.max_features is not None and counts.shape[1] > self.max_features:
             terms = counter.get_feature_names_out()
             kept = _most_frequent(counts, self.max_features)

@@ -20,7 +20,7 @@ import numpy as np
 
 from streamlabel.data.csv_table import guarded
 from streamlabel.data.files import replacing
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 from streamlabel.exchange.linear import LinearModel, export_npz, export_safetensors, linear_model
 from streamlabel.exchange.mlflow_export import export_mlflow
 from streamlabel.exchange.onnx_export import export_onnx
@@ -109,7 +109,7 @@ def export(model: Any, path: str | os.PathLike[str], format: str | None = None, 
     name = format or format_of_ending(path)
     if name not in FORMATS:
         given = f"format {name!r}" if name else f"the ending {Path(path).suffix!r}"
-        raise DataError(f"{given} is not known; pass format=, one of {', '.join(FORMATS)}", source=path)
+        raise DataError(f"{given} is not known", source=path, hint=Hint.FORMAT, hint_value=", ".join(FORMATS))
     FORMATS[name](model, path, **options)
     return Path(path)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from streamlabel.errors import Hint
 from streamlabel.experiments.experiment import Experiment, Key, Setting
 from streamlabel.experiments.provenance import read_origin, with_command, write_origin
 from streamlabel.experiments.record_file import RecordFile, keeping, opening
@@ -47,7 +48,7 @@ def writing(experiment: Experiment[Any, Any], out: Path) -> Iterator[RecordFile[
     with opening(out):
         out.mkdir(parents=True, exist_ok=True)
         path.touch()
-        lock = FileLock(path, guarded, f"reproduce {experiment.name}", ", or choose another folder with --out")
+        lock = FileLock(path, guarded, f"reproduce {experiment.name}", Hint.OTHER_FOLDER)
     try:
         read_origin(_origin_path(experiment, out))
         yield record_file(experiment, out)

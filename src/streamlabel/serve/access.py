@@ -6,8 +6,9 @@ allows. From other machines only a token lets in.
 
 A request that is not answered: a status, and one message for the person behind it.
 
-The package's own messages are for who holds the model: they name paths, processes and Python. Only what they say about
-a body is passed on; the rest goes to the log, and the answer says what that person can do.
+The package's own messages are for who holds the model: they name paths and processes. Only what they say about a body
+is passed on; the rest goes to the log, and the answer says what that person can do. In both, what to do is said in
+`SERVICE_WORDS`, not in Python.
 """
 
 from __future__ import annotations
@@ -22,13 +23,30 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from streamlabel.errors import ConflictError, DataError, NotFoundError, StreamlabelError
+from streamlabel.errors import ConflictError, DataError, Hint, NotFoundError, StreamlabelError
 
 logger = logging.getLogger("streamlabel.serve")
 
 GONE = "the model is not where it was; suggestions go on from the last revision, changes wait until it is back"
 BUSY = "another process is changing the model; try again in a moment"
-BROKEN = "the model could not be read or written; the log of the service says why"
+BROKEN = "the model could not be read or written"
+LOG = "the log of the service says why"
+MEND = "whoever runs the service can mend it with 'streamlabel doctor'"
+DAMAGED = (Hint.DOCTOR, Hint.DOCTOR_SAVES, Hint.REPAIR, Hint.WITHOUT_DAMAGED, Hint.WITHOUT_LEARNING)
+RESTORE = "whoever runs the service can restore it from a backup"
+SERVICE_WORDS = (
+    dict.fromkeys(Hint, LOG)
+    | dict.fromkeys(DAMAGED, MEND)
+    | {
+        Hint.BACKUP: RESTORE,
+        Hint.CREATE: "changes wait until it is back",
+        Hint.DOCTOR_OR_BACKUP: RESTORE,
+        Hint.LABELS: "GET /labels lists all",
+        Hint.LABEL_BY_LABEL: "choose a revision that is whole",
+        Hint.WAIT_OR_READ: "try again in a moment",
+        Hint.WEAK_NO: "give at least one text that it does not apply to",
+    }
+)
 
 
 class Refusal(Exception):
@@ -47,17 +65,17 @@ def mistakes() -> Iterator[None]:
     except DataError as error:
         if error.source is not None:
             raise
-        raise Refusal(400, str(error)) from None
+        raise Refusal(400, error.told(SERVICE_WORDS)) from None
 
 
 def refusal_for(error: StreamlabelError) -> Refusal:
     """What is said about trouble with the model; the trouble itself is logged."""
-    logger.error("%s", error)
+    logger.error("%s", error.told(SERVICE_WORDS))
     if isinstance(error, NotFoundError):
         return Refusal(503, GONE)
     if isinstance(error, ConflictError):
         return Refusal(409, BUSY, {"Retry-After": "1"})
-    return Refusal(500, BROKEN)
+    return Refusal(500, f"{BROKEN}; {LOG if error.hint is None else SERVICE_WORDS[error.hint]}")
 
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from streamlabel.errors import NotFoundError, StreamlabelError
-from streamlabel.serve.access import Refusal, mistakes
+from streamlabel.serve.access import SERVICE_WORDS, Refusal, mistakes
 from streamlabel.store.format import CATALOGUE
 from streamlabel.store.history import LabelRecord
 from streamlabel.store.model_store import ModelStore
@@ -154,9 +154,10 @@ class LivingTagger:
                 self._view, self._mark = View.of(self._reader), newest
             self.problem = ""
         except (StreamlabelError, OSError) as error:
-            if str(error) != self.problem:
-                logger.error("the newest revision cannot be read, the last one that could be goes on: %s", error)
-            self.problem = str(error)
+            problem = error.told(SERVICE_WORDS) if isinstance(error, StreamlabelError) else str(error)
+            if problem != self.problem:
+                logger.error("the newest revision cannot be read, the last one that could be goes on: %s", problem)
+            self.problem = problem
         self._looked = time.monotonic()
 
 

@@ -24,7 +24,6 @@ another. Every change, a roll-back too, ends versions and begins others: that is
 `changes`           rename, retire, threshold, roll back, learn again, vacuum; `merge`
 `doctor`            find damage, explain it, repair what can be repaired
 `model_store`       `ModelStore`, the door to all of it; `stored_model`: its reading half
-`stored_tagger`     `Tagger` with `save` and `open`, on a store; from the export of an annotation tool
 `predict`           labels for many rows within a memory
 `sums_file`         sums over rows in a file
 ==================  =====================================================================================

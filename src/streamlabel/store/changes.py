@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.errors import ConflictError, DataError, Hint, NotFoundError
 from streamlabel.store.append import begin_versions, insert_labels, write_trials
 from streamlabel.store.assemble import assemble
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
@@ -178,9 +178,10 @@ def _check_parts(writer: StoreWriter, numbers: Sequence[int], revision: int) -> 
             read_part(writer.folder, writer.connection, files, name, revision)
         except (DataError, NotFoundError) as error:
             raise DataError(
-                f"the part {name!r} is damaged in revision {revision}; nothing was changed; choose a revision that is "
-                "whole, or bring labels back one by one with rollback(label=...)",
+                f"the part {name!r} is damaged in revision {revision}; nothing was changed",
                 source=writer.folder,
+                hint=Hint.LABEL_BY_LABEL,
+                hint_value="labels",
             ) from error
 
 
@@ -192,7 +193,7 @@ def _find_label(writer: StoreWriter, snapshot: Snapshot, name: str) -> int:
         "SELECT label FROM version WHERE name = ? ORDER BY number DESC LIMIT 1", (name,)
     ).fetchone()
     if found is None:
-        raise NotFoundError(f"no label was ever called {name!r}; history() says what there was")
+        raise NotFoundError(f"no label was ever called {name!r}", hint=Hint.HISTORY)
     return int(found[0])
 
 
@@ -290,7 +291,7 @@ def _move_rows(writer: StoreWriter, change: Change, snapshot: Snapshot, files: d
         problem = segment.problem(place, expected, intercept)
         content = segment.content(place)
         if problem or content is None:
-            raise DataError(f"row {slot} of {segment.info.name}: {problem}; run doctor(repair=True) first")
+            raise DataError(f"row {slot} of {segment.info.name}: {problem}", hint=Hint.REPAIR)
         moved = change.row(content, segment.info.kind == SPARSE, nnz, len(rows) - position)
         run(
             "UPDATE classifier SET segment = ?, slot = ?, start = ? WHERE id = ?",

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.data.files import check_memory
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 from streamlabel.stats.spectral import dense
 from streamlabel.store.format import DENSE
 from streamlabel.store.reader import Snapshot
@@ -23,7 +23,6 @@ from streamlabel.types import CSR, FloatArray, IntArray
 
 MANY_FEATURES = 1 << 17
 IN_ORDER = np.arange(BLOCK)
-ADVICE = "open the model with leave_out_damaged=True to use the others, or repair it with doctor(repair=True)"
 
 
 class BlockCache:
@@ -210,4 +209,4 @@ class StoredClassifiers(ClassifierBlocks):
             problem = self._snapshot.problem(int(label))
             if problem:
                 complaint = self._snapshot.complaint(int(label), problem)
-                raise DataError(f"{complaint}; {ADVICE}", source=self._snapshot.folder)
+                raise DataError(complaint, source=self._snapshot.folder, hint=Hint.WITHOUT_DAMAGED)

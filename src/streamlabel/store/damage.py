@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamlabel.errors import DataError, NotFoundError
+from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.store.format import CATALOGUE, PART
 from streamlabel.store.guard import check_column
 from streamlabel.store.reader import LIVE, read_files, read_meta
@@ -69,13 +69,10 @@ def check_versions(folder: Path, connection: sqlite3.Connection, numbers: Sequen
         return
     names = ", ".join(repr(version.name) for version in damaged[:SHOWN])
     more = f" and {len(damaged) - SHOWN} more" if len(damaged) > SHOWN else ""
-    advice = "choose another revision, or learn it again"
+    problem = f"revision {revision} has damaged labels: {names}{more} ({damaged[0].problem}); nothing was changed"
     if len(numbers) > 1:
-        advice = "choose a revision that is whole, or bring the other labels back one by one with rollback(label=...)"
-    raise DataError(
-        f"revision {revision} has damaged labels: {names}{more} ({damaged[0].problem}); nothing was changed; {advice}",
-        source=folder,
-    )
+        raise DataError(problem, source=folder, hint=Hint.LABEL_BY_LABEL, hint_value="the other labels")
+    raise DataError(f"{problem}; choose another revision, or learn it again", source=folder)
 
 
 def check_labels(folder: Path, connection: sqlite3.Connection, labels: Iterable[int], revision: int) -> None:

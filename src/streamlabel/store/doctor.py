@@ -35,7 +35,6 @@ WITHOUT = {  # what a model cannot do without a part of ours
     "vectorizer": "the model takes no texts any more; restore the directory from a backup, or fit again",
     "texts": "the labels stay; texts that the model was fitted on are taken for new ones",
 }
-ADVICE = re.compile(r"[;,] (run doctor|doctor says|restore it).*", re.DOTALL)
 NUMBERED = re.compile(r"(W|V|P)-\d{6}\.(f32|csr|bin)")
 
 
@@ -58,11 +57,7 @@ def examine(folder: Path, *, repair: bool = False) -> list[Finding]:
     try:
         return _examine(folder, repair)
     except DataError as error:
-        return [
-            Finding(
-                "catalogue", CATALOGUE, CATALOGUE, _without_advice(error.problem), "restore the directory from a backup"
-            )
-        ]
+        return [Finding("catalogue", CATALOGUE, CATALOGUE, error.problem, "restore the directory from a backup")]
 
 
 def _examine(folder: Path, repair: bool) -> list[Finding]:
@@ -141,7 +136,7 @@ def _parts(folder: Path) -> Iterator[Finding]:
                 read_part(folder, connection, files, name, newest, lenient=True)
             except (DataError, NotFoundError) as error:
                 remedy = f"repair takes the part out: {WITHOUT.get(name, 'what it held is lost; put it again')}"
-                yield Finding("part", name, f"part {name!r}", _without_advice(str(error)), remedy)
+                yield Finding("part", name, f"part {name!r}", str(error.args[0]), remedy)
 
 
 def _answers(folder: Path) -> Iterator[Finding]:
@@ -203,8 +198,3 @@ def _take_out(connection: sqlite3.Connection, revision: int, finding: Finding) -
 
 def _done(finding: Finding, what: str) -> Finding:
     return replace(finding, remedy=what, repaired=True)
-
-
-def _without_advice(message: str) -> str:
-    """An error's message without what it tells people to do: run doctor, or what the finding's remedy says."""
-    return ADVICE.sub("", message)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.errors import ConflictError, DataError, Hint, NotFoundError
 from streamlabel.store.format import APPLICATION_ID, CATALOGUE, FORMAT, LOCK
 
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -22,7 +22,7 @@ PICKLES = (".pkl", ".pickle", ".joblib")
 def check_directory(folder: Path) -> None:
     """A directory with a catalogue, all of whose files are plain files: no links, no devices."""
     if not folder.exists():
-        raise NotFoundError(f"{folder}: there is no such model; ModelStore.create makes one")
+        raise NotFoundError(f"{folder}: there is no such model", hint=Hint.CREATE)
     if folder.suffix in PICKLES or folder.is_file():
         raise DataError("is a file; a stored model is a directory (pickled models are not read)", source=folder)
     try:
@@ -46,7 +46,7 @@ def check_catalogue_file(folder: Path) -> None:
     finally:
         os.close(descriptor)
     if len(header) < 100 or not header.startswith(SQLITE_MAGIC):
-        raise DataError("is not a catalogue; restore it from a backup", source=path)
+        raise DataError("is not a catalogue", source=path, hint=Hint.BACKUP)
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise DataError("is a database of another program, not a catalogue of streamlabel", source=path)
     written = int.from_bytes(header[60:64], "big")
@@ -66,7 +66,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
     try:
         descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o644)
     except FileNotFoundError as error:
-        raise NotFoundError(f"{path}: there is no such file; doctor says what can be saved") from error
+        raise NotFoundError(f"{path}: there is no such file", hint=Hint.DOCTOR_SAVES) from error
     except OSError as error:
         raise DataError(f"cannot be opened: {error.strerror}", source=path) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -106,15 +106,15 @@ class FileLock:
     """Held from construction to `release`; ConflictError where somebody else holds it.
 
     path, guarded : the file of the lock, which stays; what nobody else may write to meanwhile
-    advice : what else to do than to wait, as the message goes on
+    hint : what to do where somebody else holds it
     """
 
-    def __init__(self, path: Path, guarded: Path, actor: str, advice: str) -> None:
+    def __init__(self, path: Path, guarded: Path, actor: str, hint: Hint) -> None:
         self._descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
         if not _lock(self._descriptor):
             holder = _read_note(self._descriptor)
             os.close(self._descriptor)
-            raise ConflictError(f"{guarded}: {holder} is writing to it; wait until that ends{advice}")
+            raise ConflictError(f"{guarded}: {holder} is writing to it", hint=hint)
         note = {"pid": os.getpid(), "host": socket.gethostname(), "actor": actor, "since": now()}
         os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
@@ -131,9 +131,10 @@ class WriterLock(FileLock):
 
     def __init__(self, folder: Path, actor: str) -> None:
         try:
-            super().__init__(folder / LOCK, folder, actor, ", or read with mode='r'")
+            super().__init__(folder / LOCK, folder, actor, Hint.WAIT_OR_READ)
         except DataError as error:
-            raise DataError(f"{error.problem}; a model is read with mode='r'", source=folder / LOCK) from error
+            error.hint = Hint.READ_ONLY
+            raise
 
 
 def _read_note(descriptor: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamlabel.errors import DataError, NotFoundError
+from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.store.format import CATALOGUE, HEADER_SIZE, PART
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_meta
 
@@ -115,8 +115,8 @@ def records_of(connection: sqlite3.Connection, snapshot: Snapshot) -> list[Label
     try:
         return [known[label] for label in snapshot.labels.tolist()]
     except KeyError as error:
-        problem = f"label {error} is known in part only; it is damaged, run doctor"
-        raise DataError(problem, source=snapshot.folder / CATALOGUE) from error
+        problem = f"label {error} is known in part only; it is damaged"
+        raise DataError(problem, source=snapshot.folder / CATALOGUE, hint=Hint.DOCTOR) from error
 
 
 def read_history(connection: sqlite3.Connection, folder: Path, label: str | None = None) -> list[Revision]:
@@ -136,7 +136,8 @@ def read_history(connection: sqlite3.Connection, folder: Path, label: str | None
     try:
         return [Revision(number, at, actor, action, json.loads(detail)) for number, at, actor, action, detail in rows]
     except (TypeError, ValueError, RecursionError) as error:
-        raise DataError(f"its history is damaged ({error}); run doctor", source=folder / CATALOGUE) from error
+        problem = f"its history is damaged ({error})"
+        raise DataError(problem, source=folder / CATALOGUE, hint=Hint.DOCTOR) from error
 
 
 def read_metrics(connection: sqlite3.Connection, label: int | None) -> list[Metric]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streamlabel.errors import DataError, NotFoundError
+from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.store.format import CATALOGUE, PART
 from streamlabel.store.guard import check_column
 from streamlabel.store.segments import FileInfo, map_file
@@ -88,7 +88,8 @@ def read_part(
     try:
         value = json.loads(found[0])
     except (TypeError, ValueError, RecursionError) as error:
-        raise DataError(f"the content of part {name!r} is damaged ({error}); run doctor", source=source) from error
+        problem = f"the content of part {name!r} is damaged ({error})"
+        raise DataError(problem, source=source, hint=Hint.DOCTOR) from error
     return Part(value, {row[0]: _read_array(folder, files, row, source, lenient) for row in rows})
 
 
@@ -107,7 +108,8 @@ def _read_array(
         raise DataError(f"array {name!r} lies outside of {info.name}; refused", source=source)
     content = map_file(folder, info, lenient=lenient)[start : start + n_bytes]
     if len(content) != n_bytes or zlib.crc32(content) != expected:
-        raise DataError(f"array {name!r} is damaged: its checksum is wrong; run doctor", source=folder / info.name)
+        problem = f"array {name!r} is damaged: its checksum is wrong"
+        raise DataError(problem, source=folder / info.name, hint=Hint.DOCTOR)
     return np.frombuffer(content, dtype).reshape(shape) if n_bytes else np.empty(shape, dtype)
 
 

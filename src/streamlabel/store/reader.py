@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel.errors import DataError, NotFoundError
+from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.store.format import CATALOGUE, DENSE, KINDS, MOST_FEATURES, PART, SPARSE, file_name
 from streamlabel.store.guard import check_column
 from streamlabel.store.segments import FileInfo, Place, Segment
@@ -81,9 +81,8 @@ class Snapshot:
         try:
             return self.names.index(name)
         except ValueError:
-            raise NotFoundError(
-                f"no label is called {name!r} in revision {self.revision}; labels() lists all"
-            ) from None
+            problem = f"no label is called {name!r} in revision {self.revision}"
+            raise NotFoundError(problem, hint=Hint.LABELS) from None
 
 
 def load_snapshot(folder: Path, revision: int | None = None) -> Snapshot:
@@ -119,7 +118,8 @@ def read_snapshot(
     segments = dict(known or {})
     for number in used:
         if number not in files or files[number].kind == PART:
-            raise DataError(f"a label lies in segment {number}, which is not there; run doctor", source=source)
+            problem = f"a label lies in segment {number}, which is not there"
+            raise DataError(problem, source=source, hint=Hint.DOCTOR)
         if number not in segments:
             segments[number] = Segment(folder, files[number])
     snapshot = Snapshot(folder, revision, meta, {number: segments[number] for number in used}, **columns)
@@ -179,7 +179,7 @@ def _columns(rows: list[tuple[Any, ...]], source: object) -> dict[str, Any]:
         except OverflowError as error:
             raise DataError(f"the column {name!r} of the labels is out of range", source=source) from error
     if not np.isfinite(columns["intercept"]).all():
-        raise DataError("an intercept is not finite; it is damaged, run doctor", source=source)
+        raise DataError("an intercept is not finite; it is damaged", source=source, hint=Hint.DOCTOR)
     nothing = np.zeros(len(rows), dtype=np.int64)
     columns = {"start": nothing, "nnz": nothing, **columns}
     order = np.argsort(columns["labels"], kind="stable")
@@ -187,7 +187,7 @@ def _columns(rows: list[tuple[Any, ...]], source: object) -> dict[str, Any]:
         columns = {name: tuple(part[i] for i in order) if name == "names" else part[order]
                    for name, part in columns.items()}  # fmt: skip
     if (np.diff(columns["labels"]) <= 0).any() or len(set(columns["names"])) != len(columns["names"]):
-        raise DataError("two labels share an id or a name; it is damaged, run doctor", source=source)
+        raise DataError("two labels share an id or a name; it is damaged", source=source, hint=Hint.DOCTOR)
     return columns
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 from streamlabel.store.format import DENSE, FORMAT, HEADER, HEADER_SIZE, MAGIC, SPARSE, file_name
 from streamlabel.store.guard import open_regular
 from streamlabel.streaming.blocks import BLOCK
@@ -79,7 +79,7 @@ def map_file(folder: Path, info: FileInfo, *, lenient: bool = False) -> memoryvi
             raise DataError(f"has {size} bytes; the catalogue says {HEADER_SIZE + info.n_bytes}", source=path)
         problem = header_problem(info, os.read(descriptor, HEADER_SIZE))
         if problem and not lenient:
-            raise DataError(f"{problem}; run doctor", source=path)
+            raise DataError(problem, source=path, hint=Hint.DOCTOR)
         if size <= HEADER_SIZE:
             return memoryview(b"")
         whole = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from streamlabel.errors import ConflictError, DataError
+from streamlabel.errors import ConflictError, DataError, Hint
 from streamlabel.store.format import APPLICATION_ID, CATALOGUE, FORMAT, SCHEMA
 from streamlabel.store.guard import check_catalogue_file, check_directory
 
@@ -102,12 +102,12 @@ def explain(folder: Path) -> Iterator[None]:
                 "the disk is full; nothing was changed. Free some space and repeat", source=source
             ) from error
         if "readonly" in text or "unable to open" in text:
-            raise DataError(f"cannot be written ({text}); open the model with mode='r'", source=source) from error
-        raise DataError(f"cannot be read or written: {text}; run doctor", source=source) from error
+            raise DataError(f"cannot be written ({text})", source=source, hint=Hint.READ_ONLY) from error
+        raise DataError(f"cannot be read or written: {text}", source=source, hint=Hint.DOCTOR) from error
     except sqlite3.IntegrityError as error:
         raise ConflictError(f"{source}: a name is taken ({error}); choose another one") from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise DataError(f"is damaged ({error}); run doctor, or restore it from a backup", source=source) from error
+        raise DataError(f"is damaged ({error})", source=source, hint=Hint.DOCTOR_OR_BACKUP) from error
 
 
 def schema_problem(connection: sqlite3.Connection) -> str:

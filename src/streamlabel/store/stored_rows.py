@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.classifier.ridge import HatSpectrum
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 from streamlabel.store.parts import Part
 from streamlabel.store.reader import Snapshot
 from streamlabel.streaming.kept_rows import FitMemory
@@ -163,7 +163,5 @@ def _values(X: Any) -> FloatArray:
 
 
 def _damaged(snapshot: Snapshot, what: str) -> DataError:
-    return DataError(
-        f"what it keeps to go on learning is damaged ({what}); use model(learning=False), or doctor(repair=True)",
-        source=snapshot.folder,
-    )
+    problem = f"what it keeps to go on learning is damaged ({what})"
+    return DataError(problem, source=snapshot.folder, hint=Hint.WITHOUT_LEARNING)

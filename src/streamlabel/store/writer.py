@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 from streamlabel.store.format import DENSE, HEADER_SIZE, PART, SPARSE
 from streamlabel.store.guard import WriterLock, now, open_regular
 from streamlabel.store.parts import Part, align, array_content, check_part
@@ -159,9 +159,7 @@ class StoreWriter:
         descriptor = open_regular(self.folder / info.name, os.O_RDWR)
         if os.fstat(descriptor).st_size != HEADER_SIZE + n_bytes:
             os.close(descriptor)
-            raise DataError(
-                "was cut short; run doctor(repair=True) before anything is added", source=self.folder / info.name
-            )
+            raise DataError("was cut short", source=self.folder / info.name, hint=Hint.REPAIR)
         self._open[kind] = _OpenSegment(info, descriptor, used_rows, used_bytes)
         return self._open[kind]
 

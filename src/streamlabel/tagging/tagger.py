@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array
 
 from streamlabel.data.text import check_texts
-from streamlabel.errors import ConflictError, DataError
+from streamlabel.errors import ConflictError, DataError, Hint
 from streamlabel.metrics.topk import check_k, top_k
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import Part
@@ -266,7 +266,7 @@ class Tagger(BaseEstimator):
         try:
             names = store.parts()
             if VECTORIZER not in names:
-                raise DataError("a model without texts; open it with ModelStore.open", source=store.path)
+                raise DataError("a model without texts", source=store.path, hint=Hint.TAKES_ROWS)
             part = store.get_part(VECTORIZER)
             digests = store.get_part(TEXTS).arrays.get("digests") if TEXTS in names and mode == "a" else None
             tagger = cls.from_parts(

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.data.rows import LabelLists
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 from streamlabel.stats.threads import one_thread
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.kept_rows import FitMemory
@@ -218,11 +218,11 @@ def add_weak_answers(answers: Answers, n_rows: int, weak_no: int | None, seed: i
         wanted = int(weak_no)
     weak = np.sort(np.random.default_rng(seed).permutation(_not_asked(answers, n_rows))[:wanted])
     if not n_no and not weak.size:
-        problem = "no text of fit is left to be taken for no" if wanted else "weak_no is 0"
-        raise DataError(
-            f"label {answers.name!r} has positive answers only, and {problem}; give at least one text that it does not "
-            "apply to"
-        )
+        problem = f"label {answers.name!r} has positive answers only"
+        if not wanted:
+            raise DataError(problem, hint=Hint.WEAK_NO)
+        left = "no text of fit is left to be taken for no; give at least one text that it does not apply to"
+        raise DataError(f"{problem}, and {left}")
     return replace(answers, weak=tuple(weak.tolist()))
 
 

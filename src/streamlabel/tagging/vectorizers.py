@@ -15,7 +15,7 @@ from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 from streamlabel.data.text import TextVectorizer, check_texts
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 from streamlabel.types import CSR, IntArray
 from streamlabel.validation import canonical_csr
 
@@ -200,7 +200,8 @@ def restore_vectorizer(state: VectorizerState, brought: Any = None) -> Any:
         if brought is None or isinstance(brought, str):
             raise DataError(
                 f"this tagger was made with a vectoriser of its user's own ({content.get('name')!s:.80}), which is not "
-                "stored; pass it again, fitted: vectorizer=..."
+                "stored",
+                hint=Hint.VECTORIZER,
             )
         return brought if hasattr(brought, "transform") else TextFunction(brought)
     if brought is not None:

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from streamlabel.data.annotations.stream import Place
 from streamlabel.data.files import check_memory
-from streamlabel.errors import DataError, NotFoundError
+from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.types import CSR, BoolArray, IntArray, TextDataset
 from streamlabel.validation import check_label_names
 
@@ -40,7 +40,7 @@ def pick_text(fields: Mapping[str, Any], wanted: str | None) -> str:
         candidates = [name for name, value in fields.items() if isinstance(value, str)]
         if len(candidates) != 1:
             found = ", ".join(repr(str(name)[:40]) for name in list(fields)[:20]) or "none"
-            raise ValueError(f"no field 'text'; the fields are {found}; pass text_field= to say which is the text")
+            raise DataError(f"no field 'text'; the fields are {found}", hint=Hint.TEXT_FIELD)
         wanted = candidates[0]
     name = wanted or "text"
     if not isinstance(fields.get(name), str):
@@ -183,7 +183,7 @@ class Gathering:
                 by = answer.by if answer.by is not None else f"\0{file}.{place.number}.{number}"
                 row.answers.append((Answer(by=by, when=answer.when, is_truth=answer.is_truth), yes, asked))
         except ValueError as error:
-            raise place.error(getattr(error, "problem", str(error)), record.id) from None
+            raise place.error(error, record.id) from None
 
     def annotations(self, source: str) -> Annotations:
         if not self._rows:

@@ -25,13 +25,12 @@ from streamlabel.data.annotations.tools import (
 )
 from streamlabel.data.files import check_integer
 from streamlabel.data.rows import MAX_LINE_BYTES, Source, open_source, source_name
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 
 Parser: TypeAlias = Callable[[Any, Options], AnnotatedText]
 Chooser: TypeAlias = Callable[[Any, str], Parser]  # (a record, the format asked for) -> what reads such records
 
 TOOLS = ("annif", "argilla", "doccano", "label_studio", "prodigy")
-_HINT = f"pass format=, one of {', '.join(TOOLS)}"
 
 
 def load_annotations(
@@ -99,7 +98,7 @@ def _records(path: Source, format: str, options: Options, limit: int) -> Iterato
             yield place, parse(raw, options)
         except ValueError as error:
             id_ = raw.get("id") if isinstance(raw, dict) else None
-            raise place.error(getattr(error, "problem", str(error)), None if id_ is None else str(id_)) from None
+            raise place.error(error, None if id_ is None else str(id_)) from None
 
 
 def _opened(path: Source, format: str, limit: int) -> tuple[Iterator[tuple[Place, Any]], Chooser]:
@@ -145,7 +144,7 @@ def _parser_of_columns(record: dict[str, str], format: str) -> Parser:
         return parse_label_studio_csv
     if format == "doccano" or (format == "auto" and "label" in record):
         return parse_doccano_csv
-    raise ValueError(f"the columns {list(record)[:20]} are of no tool that writes CSV ({_HINT})")
+    raise _no_tool(f"the columns {list(record)[:20]} are of no tool that writes CSV")
 
 
 def _parser_of_object(record: dict[str, Any], format: str) -> Parser:
@@ -171,4 +170,8 @@ def _tool_of(record: dict[str, Any]) -> str:
         return "annif"
     if "text" in record and ("label" in record or "labels" in record or "cats" in record):
         return "doccano"
-    raise ValueError(f"the fields {list(record)[:20]} are of no tool that is known ({_HINT})")
+    raise _no_tool(f"the fields {list(record)[:20]} are of no tool that is known")
+
+
+def _no_tool(problem: str) -> DataError:
+    return DataError(problem, hint=Hint.FORMAT, hint_value=", ".join(TOOLS))

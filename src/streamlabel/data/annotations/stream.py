@@ -23,7 +23,7 @@ from streamlabel.data.rows import (
     read_lines,
     source_name,
 )
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 
 CHUNK = 1 << 16
 # Whatever lies before a bracket, strings with the brackets in them included; linear, nothing is tried twice.
@@ -40,9 +40,12 @@ class Place:
     line: int
     number: int
 
-    def error(self, problem: str, id_: str | None = None) -> DataError:
+    def error(self, problem: str | ValueError, id_: str | None = None, **hint: Any) -> DataError:
+        if isinstance(problem, DataError):
+            hint = {"hint": problem.hint, "hint_value": problem.hint_value}
+            problem = problem.problem
         name = f"record {self.number}" + (f" (id {id_[:60]})" if id_ is not None else "")
-        return DataError(f"{name}: {problem}", source=self.source, line=self.line)
+        return DataError(f"{name}: {problem}", source=self.source, line=self.line, **hint)
 
 
 def json_records(path: Source, max_record_bytes: int) -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -60,7 +63,7 @@ def json_records(path: Source, max_record_bytes: int) -> Iterator[tuple[Place, d
             try:
                 value = parse_json(text)
             except ValueError as error:
-                raise place.error(str(error)) from None
+                raise place.error(error) from None
             if not isinstance(value, dict):
                 raise place.error("is no object {...}; an export of annotations is a list of objects")
             yield place, value
@@ -98,7 +101,8 @@ def fast_text_records(path: Source, max_record_bytes: int) -> Iterator[tuple[Pla
         parts.append(line)
         n_quotes, length = n_quotes + line.count('"'), length + len(line)
         if length > max_record_bytes:
-            raise begin.error(f"longer than {max_record_bytes} bytes; close its quote, or raise max_record_bytes")
+            problem = f"longer than {max_record_bytes} bytes"
+            raise begin.error(problem, hint=Hint.CLOSE_QUOTE, hint_value="max_record_bytes")
         if parts[0].startswith('"') and n_quotes % 2:
             continue
         text = "\n".join(parts)
@@ -193,7 +197,8 @@ class _ArrayReader:
 
     def _check_length(self, length: int) -> None:
         if length > self._limit:
-            raise self._error(f"a record longer than {self._limit} bytes; raise max_record_bytes if that is right")
+            problem = f"a record longer than {self._limit} bytes"
+            raise self._error(problem, hint=Hint.LARGER_LIMIT, hint_value="max_record_bytes")
 
     def _more(self) -> bool:
         """Let go of what is consumed and read on: as much again, so that a long string is not searched many times."""
@@ -206,5 +211,5 @@ class _ArrayReader:
         self._buffer, self._at = rest + chunk, 0
         return bool(chunk)
 
-    def _error(self, problem: str) -> DataError:
-        return DataError(problem, source=self._source, line=self._line)
+    def _error(self, problem: str, **hint: Any) -> DataError:
+        return DataError(problem, source=self._source, line=self._line, **hint)

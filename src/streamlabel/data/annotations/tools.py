@@ -42,7 +42,7 @@ from streamlabel.data.annotations.stream import Place
 from streamlabel.data.files import read_bytes
 from streamlabel.data.rows import decode_line
 from streamlabel.data.rows import parse_json as json_of
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 
 FAST_TEXT = "__label__"
 _LABEL_FIELDS = ("label", "labels", "cats")
@@ -206,7 +206,7 @@ def _question(names: list[str], options: Options) -> str | None:
     if options.question is not None or not names:
         return options.question
     if len(names) > 1:
-        raise ValueError(f"answers {sorted(names)[:20]}; pass question= to say which to read")
+        raise DataError(f"answers {sorted(names)[:20]}", hint=Hint.QUESTION)
     return names[0]
 
 
@@ -258,7 +258,7 @@ def read_annif_folder(folder: Path, options: Options) -> Iterator[tuple[Place, A
         except DataError:
             raise
         except ValueError as error:
-            raise place.error(str(error)) from None
+            raise place.error(error) from None
 
 
 def _subjects_beside(path: Path, options: Options) -> tuple[str, ...]:
@@ -320,7 +320,7 @@ def parse_label_studio_flat(record: dict[str, Any], options: Options) -> Annotat
     if question is None:
         controls = [name for name in fields if name != text_field]
         if text_field is None or len(controls) > 1:
-            raise ValueError(f"which of {controls[:20]} was asked? Pass question= (and text_field=)")
+            raise DataError(f"which of {controls[:20]} was asked is not said", hint=Hint.QUESTION_AND_TEXT)
         question = controls[0] if controls else None
     text = pick_text({name: value for name, value in fields.items() if name != question}, text_field)
     id_ = id_of(record.get("id"))
@@ -349,7 +349,7 @@ def _answer(entry: Any, options: Options) -> Answer | None:
         return None
     controls = {str(result.get("from_name")) for result in chosen}
     if len(controls) > 1:
-        raise ValueError(f"answers {sorted(controls)[:20]}; pass question= to say which to read")
+        raise DataError(f"answers {sorted(controls)[:20]}", hint=Hint.QUESTION)
     labels = [label for result in chosen for label in _result_labels(result)]
     by = entry.get("completed_by")
     person = id_of(by.get("email", by.get("id")) if isinstance(by, dict) else by)
