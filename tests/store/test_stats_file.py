@@ -17,7 +17,6 @@ from scipy import sparse
 from streamlabel.data import files as _limits
 from streamlabel.errors import DataError, NotFoundError
 from streamlabel.stats.sums import Stats
-from streamlabel.store import sums_file
 from streamlabel.store import sums_file as stats_file
 from streamlabel.store.sums_file import read_stats, write_stats
 
@@ -168,7 +167,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.
         handle.write(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(sums_file, "write_members", fail)
+    monkeypatch.setattr(stats_file, "write_members", fail)
     with pytest.raises(DataError, match="No space left"):
         write_stats(SUMS, tmp_path / "a.npz")
     assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
