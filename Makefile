@@ -52,7 +52,7 @@ $(VENV)/.docs: $(VENV)/.core
 	$(call install,$(VENV)) -c constraints.txt --group docs
 	@touch $@
 
-$(VENV)-uv/bin/uv: $(VENV)/.ready
+$(VENV)-uv/bin/uv: | $(VENV)/.ready
 	$(PYTHON) -m venv $(VENV)-uv
 	$(VENV)-uv/bin/python -m pip --disable-pip-version-check --quiet install uv
 
@@ -71,7 +71,7 @@ test-core: $(VENV)/.ready  ## the tests with no extra installed, in an environme
 	$(VENV)-core/bin/python -m pytest $(XDIST) -m "not slow" $(ARGS)
 
 test-lowest: $(ANY_UV)  ## the quick tests with the lowest versions that pyproject.toml allows
-	tools/leg.sh $(ANY_UV) $(VENV)-lowest 3.11 --resolution lowest-direct $(addprefix --no-build-package ,numpy scipy scikit-learn pandas) -e '.[$(EXTRAS)]' --group test
+	tools/leg.sh $(ANY_UV) $(VENV)-lowest 3.11 --resolution lowest-direct $(addprefix --only-binary ,numpy scipy scikit-learn pandas) -e '.[$(EXTRAS)]' --group test
 	$(VENV)-lowest/bin/python -m pytest $(XDIST) -m "not slow" $(QUICK) $(ARGS)
 
 test-newest: $(ANY_UV)  ## the quick tests on Python 3.13 with the newest versions of everything
