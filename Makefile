@@ -1,42 +1,60 @@
 # Every target sets up what it needs by itself: a virtual environment in .venv and an editable install.
 # On Debian that takes python3 (3.11 or newer); python3-venv is installed when it is missing and you are root.
+# uv does the installing where it is on the path, pip otherwise; `make UV= ...` asks for pip.
 
 PYTHON ?= python3
+UV     ?= $(shell command -v uv 2>/dev/null)
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 XDIST  ?= -n 2
+EXTRAS := arrow,experiments,mlflow,onnx,safetensors,serve,skops
 CORE   := $(addprefix tests/,baselines classifier metrics stats store streaming structure tagging theory)
+QUICK  := $(CORE) $(addprefix tests/,contracts exchange serve)
 REPRODUCE := $(BIN)/streamlabel reproduce
 
 # ../shared/data is where the developers keep the real data sets; elsewhere set STREAMLABEL_DATA yourself.
 STREAMLABEL_DATA ?= $(abspath $(wildcard ../shared/data))
 export STREAMLABEL_DATA
 
-.PHONY: help demo test test-slow test-core test-lowest lint format bench results docs lock clean
+# $(call venv,FOLDER) makes an environment, `$(call install,FOLDER) ...` installs into it. Groups take pip 25.1.
+ifeq ($(UV),)
+venv    = $(PYTHON) -m venv $(1) && $(call install,$(1)) --upgrade 'pip>=25.1'
+install = $(1)/bin/python -m pip --disable-pip-version-check --quiet install
+else
+venv    = $(UV) venv --quiet --seed --allow-existing --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" $(1)
+install = $(UV) pip install --quiet --python $(1)/bin/python
+endif
+# Lowest versions, other Pythons and the lock are beyond pip: these targets bring uv where there is none.
+ANY_UV := $(or $(UV),$(VENV)-uv/bin/uv)
+
+.PHONY: help demo test test-slow test-core test-lowest test-newest lint format bench results docs lock clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(VENV)/.created:
+$(VENV)/.ready:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "streamlabel needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.11 ..."; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq python3-venv; } || \
+	@[ -n "$(UV)" ] || $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq python3-venv; } || \
 	  { echo "the venv module is missing: sudo apt-get install python3-venv"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(call venv,$(VENV))
 	@touch $@
 
-$(VENV)/.core: $(VENV)/.created pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e .
+$(VENV)/.core: $(VENV)/.ready pyproject.toml constraints.txt
+	$(call install,$(VENV)) -c constraints.txt -e .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[dev]'
+$(VENV)/.dev: $(VENV)/.ready pyproject.toml constraints.txt
+	$(call install,$(VENV)) -c constraints.txt -e '.[$(EXTRAS)]' --group dev
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.docs: $(VENV)/.core
-	$(PIP) install -c constraints.txt -e '.[docs]'
+	$(call install,$(VENV)) -c constraints.txt --group docs
 	@touch $@
+
+$(VENV)-uv/bin/uv: | $(VENV)/.ready
+	$(PYTHON) -m venv $(VENV)-uv
+	$(VENV)-uv/bin/python -m pip --disable-pip-version-check --quiet install uv
 
 demo: $(VENV)/.core  ## the whole idea in a minute, offline; writes report.html
 	$(BIN)/streamlabel demo
@@ -47,16 +65,18 @@ test: $(VENV)/.dev  ## the tests (minutes)
 test-slow: $(VENV)/.dev  ## the slow tests: fuzzing, large shapes
 	$(BIN)/python -m pytest $(XDIST) -m slow $(ARGS)
 
-test-core: $(VENV)/.created  ## the tests with no extra installed, in an environment of their own
-	$(PYTHON) -m venv $(VENV)-core
-	$(VENV)-core/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[test]'
+test-core: $(VENV)/.ready  ## the tests with no extra installed, in an environment of their own
+	$(call venv,$(VENV)-core)
+	$(call install,$(VENV)-core) -c constraints.txt -e . --group test
 	$(VENV)-core/bin/python -m pytest $(XDIST) -m "not slow" $(ARGS)
 
-test-lowest: $(VENV)/.created  ## the tests of the core with the lowest versions that pyproject.toml allows
-	$(PYTHON) -m venv $(VENV)-lowest
-	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check --quiet install uv
-	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python --resolution lowest-direct -e '.[test]'
-	$(VENV)-lowest/bin/python -m pytest $(XDIST) -m "not slow" $(CORE) $(ARGS)
+test-lowest: $(ANY_UV)  ## the quick tests with the lowest versions that pyproject.toml allows
+	tools/leg.sh $(ANY_UV) $(VENV)-lowest 3.11 --resolution lowest-direct $(addprefix --only-binary ,numpy scipy scikit-learn pandas) -e '.[$(EXTRAS)]' --group test
+	$(VENV)-lowest/bin/python -m pytest $(XDIST) -m "not slow" $(QUICK) $(ARGS)
+
+test-newest: $(ANY_UV)  ## the quick tests on Python 3.13 with the newest versions of everything
+	tools/leg.sh $(ANY_UV) $(VENV)-newest 3.13 -e '.[$(EXTRAS)]' --group test httpx2
+	$(VENV)-newest/bin/python -m pytest $(XDIST) -m "not slow" $(QUICK) $(ARGS)
 
 lint: $(VENV)/.dev  ## style, import directions, types, the size of the house
 	$(BIN)/ruff check .
@@ -91,12 +111,9 @@ results: $(VENV)/.dev  ## all experiments into results/, then docs/results.md of
 docs: $(VENV)/.docs  ## the documentation as HTML in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-lock: pyproject.toml  ## raise the development versions in constraints.txt
-	$(PYTHON) -m venv $(VENV)-lock
-	$(VENV)-lock/bin/python -m pip --quiet install pip-tools
-	$(VENV)-lock/bin/pip-compile --quiet --strip-extras --all-extras --no-emit-index-url --no-emit-find-links --no-header --no-annotate --output-file constraints.txt pyproject.toml
-	sed -i "/^streamlabel @/d" constraints.txt
-	rm -rf $(VENV)-lock
+lock: $(ANY_UV)  ## raise the development versions in constraints.txt, for every Python from 3.11 on
+	$(ANY_UV) pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --group docs \
+	  --no-emit-index-url --no-emit-find-links --no-header --no-annotate --output-file constraints.txt pyproject.toml
 
 clean:  ## remove what the targets made, but for results/
-	rm -rf $(VENV) $(VENV)-core $(VENV)-lowest $(VENV)-lock build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(addprefix $(VENV)-,core lowest newest uv) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

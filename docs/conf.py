@@ -1,4 +1,4 @@
-"""How the pages are built. Nothing is fetched: theme, fonts and scripts come with the packages of the docs extra."""
+"""How the pages are built. Nothing is fetched: theme, fonts and scripts come with the packages of the group docs."""
 
 import sys
 from pathlib import Path

@@ -1,9 +1,10 @@
-"""``make results`` has every experiment, by commands that the command line understands."""
+"""``make results`` has every experiment, and what is installed for developers is what ``pyproject.toml`` says."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import click
@@ -11,7 +12,9 @@ import click
 from streamlabel.cli.reproduce import reproduce
 from streamlabel.experiments.experiment import EXPERIMENTS
 
-MAKEFILE = (Path(__file__).parents[1] / "Makefile").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def test_results_are_of_all_experiments_and_end_in_the_page():
@@ -24,3 +27,19 @@ def test_results_are_of_all_experiments_and_end_in_the_page():
         command = reproduce.get_command(click.Context(reproduce), name)
         parameters = command.make_context(name, arguments).params
         assert name == "report" or parameters["out"] == Path("results")
+
+
+def test_every_extra_is_installed_for_developers():
+    (extras,) = re.findall(r"^EXTRAS := (.+)$", MAKEFILE, re.M)
+    assert extras.split(",") == sorted(PROJECT["project"]["optional-dependencies"])
+
+
+def test_the_lock_has_every_requirement_and_names_no_place():
+    """For each Python from 3.11 on: a line may hold for some of them only."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert all(re.fullmatch(r"[a-z0-9-]+==[\w.]+( ; [^/@]+)?", line) for line in lines)
+    project = PROJECT["project"]
+    groups = [*project["optional-dependencies"].values(), *PROJECT["dependency-groups"].values()]
+    wanted = project["dependencies"] + [one for group in groups for one in group if isinstance(one, str)]
+    locked = {line.partition("==")[0] for line in lines}
+    assert {re.match(r"[\w-]+", one)[0] for one in wanted} <= locked

@@ -116,15 +116,15 @@ class DownloadError(StreamlabelError, OSError):
 
 
 class MissingExtraError(StreamlabelError, ImportError):
-    """An optional package is not installed."""
+    """An optional package is not installed. ``extra`` None: no extra of streamlabel has it, it comes alone."""
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
+    def __init__(self, package: str, extra: str | None, purpose: str) -> None:
         self.package = package
         self.extra = extra
         self.purpose = purpose
-        super().__init__(f"{purpose} needs the package {package}: pip install 'streamlabel[{extra}]'")
+        super().__init__(f"{purpose} needs the package {package}: {how_to_install(package, extra=extra)}")
 
-    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str | None, str]]:
         return type(self), (self.package, self.extra, self.purpose)  # it may come from a worker process
 
 
@@ -134,6 +134,19 @@ class ConvergenceWarning(UserWarning):
 
 class AnnotationWarning(UserWarning):
     """The answers for a label are usable, but poorer than they look (positives only, very few, ...)."""
+
+
+def how_to_install(*packages: str, extra: str | None = None) -> str:
+    """The command for packages of an extra, in a clone and elsewhere, or for packages that no extra has.
+
+    >>> how_to_install("pyarrow", extra="arrow")
+    "pip install 'streamlabel[arrow]' (in a clone: pip install -e '.[arrow]')"
+    >>> how_to_install("napkinxc", "river")
+    'pip install napkinxc river'
+    """
+    if extra is None:
+        return f"pip install {' '.join(packages)}"
+    return f"pip install 'streamlabel[{extra}]' (in a clone: pip install -e '.[{extra}]')"
 
 
 def did_you_mean(wanted: str, known: Iterable[str], cutoff: float = 0.6) -> str:

@@ -47,7 +47,7 @@ def group_that_raises(error: BaseException) -> StreamlabelGroup:
         (StreamlabelError("broken"), 1, "error: broken\n"),
         (DataError("no labels", source="train.txt", line=17), 1, "error: train.txt, line 17: no labels\n"),
         (DownloadError("no network"), 1, "error: no network\n"),
-        (MissingExtraError("pyarrow", "arrow", "Parquet"), 1, "pip install 'streamlabel[arrow]'\n"),
+        (MissingExtraError("pyarrow", "arrow", "Parquet"), 1, "pip install -e '.[arrow]')\n"),
         (NotFoundError("no set is called x"), 3, "error: no set is called x\n"),
         (FileNotFoundError(errno.ENOENT, "No such file", "a.txt"), 3, "error: a.txt: No such file\n"),
         (ConflictError("taken"), 4, "error: taken\n"),

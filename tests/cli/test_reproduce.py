@@ -189,7 +189,8 @@ def test_without_matplotlib_one_note_and_all_tables(no_data, draws, tmp_path, mo
     assert result.exit_code == 0
     assert result.stderr == (
         "budget: 2 runs, 0 done already\n"
-        "no pictures: drawing pictures needs the package matplotlib: pip install 'streamlabel[experiments]'\n"
+        "no pictures: drawing pictures needs the package matplotlib: "
+        "pip install 'streamlabel[experiments]' (in a clone: pip install -e '.[experiments]')\n"
     )
     assert {path.name for path in tmp_path.iterdir() if "budget" in path.name} == {
         ".budget.lock", "budget.jsonl", "budget.md", "budget.json", "budget.run.json",

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from matrix_sets import assert_same_matrix, assert_same_set, datasets
 from streamlabel.data import files as _limits
-from streamlabel.data.npz import read_npz, write_npz
+from streamlabel.data.npz import read_npz, write_members, write_npz
 from streamlabel.errors import DataError, NotFoundError
 from streamlabel.types import Dataset
 
@@ -237,3 +237,13 @@ def test_real_sets_are_what_scipy_loads(data_root: Path, name: str) -> None:
     assert_same_matrix(dataset.Y, theirs)
     assert len(dataset.label_names) == dataset.n_labels
     assert (dataset.row_dates is not None) == (name == "eurlex57k")
+
+
+def test_arrays_are_written_as_numpy_writes_them_and_never_pickled() -> None:
+    ours, theirs = io.BytesIO(), io.BytesIO()
+    arrays = {"names": np.array(["one", "zwei"]), "one": np.int64(3), "matrix": np.asfortranarray(np.eye(3))}
+    write_members(ours, arrays)
+    np.savez(theirs, **arrays)
+    assert ours.getvalue() == theirs.getvalue()
+    with pytest.raises(ValueError, match="allow_pickle"):
+        write_members(io.BytesIO(), {"objects": np.array([{}], dtype=object)})

@@ -47,21 +47,21 @@ def test_what_is_not_fitted_or_no_model_is_refused(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("format", "module", "line"),
+    ("format", "module", "extra"),
     [
-        ("onnx", "onnx", "pip install 'streamlabel[onnx]'"),
-        ("mlflow", "mlflow", "pip install 'streamlabel[mlflow]'"),
-        ("safetensors", "safetensors.numpy", "pip install 'streamlabel[safetensors]'"),
-        ("sklearn", "skops.io", "pip install 'streamlabel[skops]'"),
+        ("onnx", "onnx", "onnx"),
+        ("mlflow", "mlflow", "mlflow"),
+        ("safetensors", "safetensors.numpy", "safetensors"),
+        ("sklearn", "skops.io", "skops"),
     ],
 )
-def test_a_missing_package_says_how_to_get_it(classifier, tmp_path, monkeypatch, format, module, line):
+def test_a_missing_package_says_how_to_get_it(classifier, tmp_path, monkeypatch, format, module, extra):
     for name in [name for name in sys.modules if name.partition(".")[0] == module.partition(".")[0]]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError) as caught:
         export(classifier, tmp_path / "out", format)
-    assert str(caught.value).endswith(line)
+    assert str(caught.value).endswith(f"pip install 'streamlabel[{extra}]' (in a clone: pip install -e '.[{extra}]')")
     assert not list(tmp_path.iterdir())
 
 

@@ -110,7 +110,7 @@ def test_a_folder_without_records_a_wrong_word_and_a_missing_package_are_one_err
 def test_without_matplotlib_a_report_has_no_pictures_and_says_so(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     found = make(folder)
-    assert found.missing.endswith("pip install 'streamlabel[experiments]'")
+    assert found.missing.endswith("pip install -e '.[experiments]')")
     assert "![" not in found.text
 
 

@@ -261,7 +261,8 @@ def test_without_matplotlib_the_tables_are_written_and_one_note_says_how_to_get_
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     outcome = write_results(TOY, whole, tmp_path, "x")
     assert outcome.missing == (
-        "no pictures: drawing pictures needs the package matplotlib: pip install 'streamlabel[experiments]'"
+        "no pictures: drawing pictures needs the package matplotlib: "
+        "pip install 'streamlabel[experiments]' (in a clone: pip install -e '.[experiments]')"
     )
     assert {path.name for path in tmp_path.iterdir()} == {"toy.md", "toy.json", "toy.run.json"}
     assert "![" not in outcome.text
@@ -271,7 +272,8 @@ def test_without_pandas_the_records_are_there_and_one_note_says_how_to_get_the_p
     monkeypatch.setitem(sys.modules, "pandas", None)
     outcome = write_results(TOY, whole, tmp_path, "x")
     assert outcome.missing == (
-        "no page: the page of an experiment needs the package pandas: pip install 'streamlabel[experiments]'"
+        "no page: the page of an experiment needs the package pandas: "
+        "pip install 'streamlabel[experiments]' (in a clone: pip install -e '.[experiments]')"
     )
     assert {path.name for path in tmp_path.iterdir()} == {"toy.run.json"}
     assert (outcome.text, outcome.data) == ("", {"experiment": "toy", "n_records": 12})

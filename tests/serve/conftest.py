@@ -40,7 +40,7 @@ def loopback() -> Gate:
 
 @pytest.fixture
 def client(living: LivingTagger, loopback: Gate) -> Iterator[Any]:
-    pytest.importorskip("httpx2", reason="the development extra is not installed")
+    pytest.importorskip("httpx2", reason="the group dev is not installed")
     testclient = pytest.importorskip("starlette.testclient", reason="the extra serve is not installed")
     from streamlabel.serve.app import create_app
 

@@ -163,11 +163,11 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.
     write_stats(SUMS, tmp_path / "a.npz")
     before = (tmp_path / "a.npz").read_bytes()
 
-    def fail(handle: Any, **_: Any) -> None:
+    def fail(handle: Any, _: Any) -> None:
         handle.write(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "savez", fail)
+    monkeypatch.setattr(stats_file, "write_members", fail)
     with pytest.raises(DataError, match="No space left"):
         write_stats(SUMS, tmp_path / "a.npz")
     assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -160,6 +162,19 @@ def test_a_reader_does_not_learn_and_a_second_writer_waits(path: Path) -> None:
         Tagger.open(path).save(path)
     with pytest.raises(ConflictError, match="lives in memory"):
         Tagger().store  # noqa: B018
+
+
+def test_a_writer_that_is_dropped_gives_everything_back(path: Path) -> None:
+    """No ``close``: the next one may write, and Python 3.13 finds no catalogue that was left open."""
+    for name in ("hospitals", "railways"):
+        tagger = Tagger.open(path, "a")
+        tagger.learn(name, yes=DATA.rows[name][:4])
+        with warnings.catch_warnings(record=True) as left_open:
+            warnings.simplefilter("always")
+            del tagger
+            gc.collect()
+        assert not left_open
+    assert Tagger.open(path).label_names_[-2:] == ("hospitals", "railways")
 
 
 def test_without_rows_a_label_needs_texts_for_both_answers(fitted: Tagger, tmp_path: Path) -> None:

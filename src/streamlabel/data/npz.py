@@ -17,7 +17,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -65,6 +65,14 @@ def read_members(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
         raise DataError(
             f"not a readable .npz file ({show(str(error), 80)}); it may be cut short", source=path
         ) from error
+
+
+def write_members(target: IO[bytes], arrays: Mapping[str, Any]) -> None:
+    """Plain arrays, for `read_members`: the bytes of `numpy.savez`, which can refuse to pickle only since numpy 2.1."""
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
 
 def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: object) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from streamlabel._version import __version__
 from streamlabel.data.files import replacing
+from streamlabel.data.npz import write_members
 from streamlabel.errors import DataError, MissingExtraError
 from streamlabel.store.assemble import facts_of_model
 from streamlabel.store.stored_model import StoredModel
@@ -84,7 +85,7 @@ def export_npz(model: Any, path: str | os.PathLike[str], *, dtype: str = "float6
     """
     parts = linear_model(model)
     with replacing(path) as handle:
-        np.savez(handle, allow_pickle=False, label_names=np.array(parts.label_names), **arrays_of(parts, dtype))
+        write_members(handle, {"label_names": np.array(parts.label_names), **arrays_of(parts, dtype)})
 
 
 def arrays_of(parts: LinearModel, dtype: str) -> dict[str, Any]:

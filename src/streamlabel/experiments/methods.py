@@ -11,7 +11,7 @@ from typing import Any
 from streamlabel.baselines.binary_relevance import BinaryRelevance
 from streamlabel.baselines.leml import LEML
 from streamlabel.baselines.sleec import SLEEC
-from streamlabel.errors import MissingExtraError, did_you_mean
+from streamlabel.errors import MissingExtraError, did_you_mean, how_to_install
 from streamlabel.experiments.experiment import Option
 from streamlabel.experiments.learners import Adding, Apart, Learner, Refitting, Retraining
 from streamlabel.experiments.peers import NapkinXC, Omikuji, OneVsRest, River, missing
@@ -185,7 +185,7 @@ def to_run(asked: Sequence[str] | None, otherwise: Iterable[str], *, quick: bool
     """The methods that were asked for, which must be installed; else those of the others that are (quick: `QUICK`)."""
     for name in asked or ():
         if not installed([name]):
-            raise MissingExtraError(METHODS[name].package, "dev", f"the method {name}")
+            raise MissingExtraError(METHODS[name].package, None, f"the method {name}")
     return list(asked) if asked else installed(name for name in otherwise if not quick or name in QUICK)
 
 
@@ -211,8 +211,9 @@ def absent(frame: Frame, compared: Frame) -> list[dict[str, str]]:
     for dataset, here in frame.groupby("dataset", sort=False):
         missing_here = [name for name in METHODS if name not in set(here["method"])]
         there = set(installed(missing_here))
+        packages = dict.fromkeys(METHODS[name].package for name in missing_here if name not in there)
         why = {
-            "not installed (pip install 'streamlabel[dev]')": [name for name in missing_here if name not in there],
+            f"not installed ({how_to_install(*packages)})": [name for name in missing_here if name not in there],
             "not asked for, or too many rows times labels for it": [name for name in missing_here if name in there],
         }
         found += [

@@ -55,7 +55,7 @@ def missing(package: str) -> bool:
 def _door(module: str) -> Any:
     package = module.partition(".")[0]
     if missing(package):
-        raise MissingExtraError(package, "dev", f"the comparison with {package}")
+        raise MissingExtraError(package, None, f"the comparison with {package}")
     return importlib.import_module(module)
 
 

@@ -52,8 +52,8 @@ def check_catalogue_file(folder: Path) -> None:
     written = int.from_bytes(header[60:64], "big")
     if written > FORMAT:
         raise DataError(
-            f"has format {written}, and this release reads up to {FORMAT}: upgrade streamlabel "
-            "(pip install -U streamlabel), or export the model with the release that wrote it",
+            f"has format {written}, and this release reads up to {FORMAT}: upgrade streamlabel, or export the model "
+            "with the release that wrote it",
             source=path,
         )
     if written < 1:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.data.files import replacing
-from streamlabel.data.npz import read_members
+from streamlabel.data.npz import read_members, write_members
 from streamlabel.data.rows import source_name
 from streamlabel.errors import DataError
 from streamlabel.stats.sums import Stats, check_size
@@ -59,12 +59,12 @@ def write_stats(stats: Stats, target: str | os.PathLike[str] | BinaryIO) -> None
     if stats.feature_names is not None:
         arrays["feature_names"] = np.array(stats.feature_names)
     if not isinstance(target, str | os.PathLike):
-        np.savez(target, allow_pickle=False, **arrays)
+        write_members(target, arrays)
         return
     if Path(target).suffix != ".npz":
         raise DataError("sums are written to a file whose name ends in .npz", source=target)
     with replacing(target) as handle:
-        np.savez(handle, allow_pickle=False, **arrays)
+        write_members(handle, arrays)
 
 
 def read_stats(source: str | os.PathLike[str] | BinaryIO) -> Stats:

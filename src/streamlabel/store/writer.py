@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import sqlite3
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -48,7 +49,10 @@ class _OpenSegment:
 
 
 class StoreWriter:
-    """The one writer of a directory: it holds the lock, the catalogue, and the segments that still have room."""
+    """The one writer of a directory: it holds the lock, the catalogue, and the segments that still have room.
+
+    It gives them back at `close`, or when nobody refers to it any more.
+    """
 
     def __init__(self, folder: Path, n_features: int | None = None, actor: str = "") -> None:
         self.folder, self.actor = folder, actor
@@ -56,18 +60,19 @@ class StoreWriter:
         self._open: dict[int, _OpenSegment] = {}
         try:
             self.connection = writing(folder)
-            (stored,) = self.connection.execute("SELECT max(value) FROM meta WHERE key = 'n_features'").fetchone()
-            self.n_features = int(stored) if n_features is None else n_features
         except BaseException:
             self._lock.release()
             raise
+        self._give_back = weakref.finalize(self, _give_back, self._open, self.connection, self._lock)
+        try:
+            (stored,) = self.connection.execute("SELECT max(value) FROM meta WHERE key = 'n_features'").fetchone()
+            self.n_features = int(stored) if n_features is None else n_features
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
-        for segment in self._open.values():
-            os.close(segment.descriptor)
-        self._open.clear()
-        self.connection.close()
-        self._lock.release()
+        self._give_back()
 
     @contextmanager
     def change(self, action: str, detail: Any, key: str | None = None) -> Iterator[Change]:
@@ -165,9 +170,19 @@ class StoreWriter:
 
     def forget(self) -> None:
         """What is known of the segments is read again from the catalogue, which the failed change did not alter."""
-        for segment in self._open.values():
-            os.close(segment.descriptor)
-        self._open.clear()
+        _close_segments(self._open)
+
+
+def _give_back(segments: dict[int, _OpenSegment], connection: sqlite3.Connection, lock: WriterLock) -> None:
+    _close_segments(segments)
+    connection.close()
+    lock.release()
+
+
+def _close_segments(segments: dict[int, _OpenSegment]) -> None:
+    for segment in segments.values():
+        os.close(segment.descriptor)
+    segments.clear()
 
 
 class Change:
