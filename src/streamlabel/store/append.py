@@ -18,6 +18,7 @@ from streamlabel.errors import ConflictError, DataError
 from streamlabel.store.assemble import facts_of_model, meta_of
 from streamlabel.store.parts import Part, list_parts
 from streamlabel.store.reader import Snapshot
+from streamlabel.store.seals import combined, facts_seal, place_seal, relations_digest
 from streamlabel.store.segments import Place, Segment, checksum, sync_directory, version_checksum
 from streamlabel.store.sqlite import create_catalogue, explain
 from streamlabel.store.stored_rows import LEARNING, TRIALS, encode_positives, encode_rows, encode_trials
@@ -46,7 +47,7 @@ def write_model(
         try:
             with writer.change("create", {"labels": len(model.label_names_), "version": __version__}) as change:
                 for key, value in {**meta_of(facts), "oldest": 1}.items():
-                    change.connection.execute("INSERT INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+                    change.insert("meta", (key, json.dumps(value)))
                 _write_labels(change, model, keep_rows=keep_rows)
                 for name, part in parts.items():
                     change.part(name, part)
@@ -79,7 +80,7 @@ def _write_labels(change: Change, model: StreamingLabelClassifier, *, keep_rows:
         change.part(TRIALS, encode_trials(memory.tried, n_fitted))
 
 
-CLASSIFIER = f"INSERT INTO classifier VALUES ({', '.join('?' * 20)})"
+CLASSIFIER = f"INSERT INTO classifier VALUES ({', '.join('?' * 24)})"
 
 
 class Added:
@@ -146,18 +147,21 @@ def insert_labels(
         number, label, report = last + 1 + j, int(labels[j]), states.reports[j]
         beta = float(report.beta) if np.isfinite(report.beta) else None
         lam = None if report.lam is None else float(report.lam)
-        rows.append(
-            (number, label, place.segment, place.slot, place.start, place.nnz,
-             sums[j], intercept[j], slope[j], shift[j],
-             report.n_yes, report.n_rows - report.n_yes, unasked[j], lam, beta, float(report.share),
-             int(report.anchored), report.loss, int(report.coupled), float(report.gap))
-        )  # fmt: skip
-        versions.append((label, number, states.names[j], float(states.decisions.thresholds[j])))
         neighbours, weights = states.code(j)
-        relations += zip([number] * len(neighbours), ids[neighbours].tolist(), weights.tolist(), strict=True)
-        positives = states.positives[j]
+        related = list(zip(ids[neighbours].tolist(), weights.tolist(), strict=True))
+        positives, answered = states.positives[j], None
         if keep and positives is not None:
-            answers.append((number, *encode_positives(positives)))
+            content, answered = encode_positives(positives)
+            answers.append((number, content, answered))
+        where = (number, label, place.segment, place.slot, place.start, place.nnz, sums[j], intercept[j])
+        facts = (
+            slope[j], shift[j], report.n_yes, report.n_rows - report.n_yes, unasked[j], lam, beta, float(report.share),
+            int(report.anchored), report.loss, int(report.coupled), float(report.gap), relations_digest(related),
+            answered,
+        )  # fmt: skip
+        rows.append((*where, *facts, place_seal(*where), facts_seal(number, *facts)))
+        versions.append((label, number, states.names[j], float(states.decisions.thresholds[j])))
+        relations += [(number, *one) for one in related]
     connection.executemany(CLASSIFIER, rows)
     begin_versions(change, versions)
     connection.executemany("INSERT INTO relation VALUES (?, ?, ?)", relations)
@@ -168,18 +172,17 @@ def insert_labels(
 def _new_ids(change: Change, n_new: int, origin: str | None) -> IntArray:
     (last,) = change.connection.execute("SELECT coalesce(max(id), 0) FROM label").fetchone()
     labels = np.arange(last + 1, last + 1 + n_new)
-    change.connection.executemany(
-        "INSERT INTO label VALUES (?, ?, ?)", [(label, change.revision, origin) for label in labels.tolist()]
-    )
+    change.insert("label", *((label, change.revision, origin) for label in labels.tolist()))
     return labels
 
 
 def begin_versions(change: Change, versions: Sequence[tuple[int, int, str, float]]) -> None:
     """(label, classifier, name, threshold): what these labels are from this revision on."""
+    rows = [(*version, version_checksum(*version), change.revision) for version in versions]
     change.connection.executemany(
-        "INSERT INTO version (label, classifier, name, threshold, checksum, born) VALUES (?, ?, ?, ?, ?, ?)",
-        [(*version, version_checksum(*version), change.revision) for version in versions],
+        "INSERT INTO version (label, classifier, name, threshold, checksum, born) VALUES (?, ?, ?, ?, ?, ?)", rows
     )
+    change.digest ^= combined(np.array([row[4] for row in rows]))
 
 
 def check_grown(model: StreamingLabelClassifier, snapshot: Snapshot) -> None:

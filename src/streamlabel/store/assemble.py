@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 from streamlabel.store.format import CATALOGUE
 from streamlabel.store.guard import check_column
 from streamlabel.store.history import LabelRecord, records_of
 from streamlabel.store.parts import list_parts, read_part
 from streamlabel.store.reader import Snapshot, read_files
+from streamlabel.store.seals import relations_digest
 from streamlabel.store.segments import FileInfo
 from streamlabel.store.stored_rows import LEARNING, TRIALS, decode_rows, decode_trials, later_answers
 from streamlabel.streaming.blocks import ClassifierBlocks
@@ -77,9 +78,14 @@ def facts_of(snapshot: Snapshot) -> ModelFacts:
 
 
 def assemble(
-    snapshot: Snapshot, connection: sqlite3.Connection, classifiers: ClassifierBlocks, *, learning: bool
+    snapshot: Snapshot,
+    connection: sqlite3.Connection,
+    classifiers: ClassifierBlocks,
+    *,
+    learning: bool,
+    maps: Mapping[int, memoryview] | None = None,
 ) -> StreamingLabelClassifier:
-    """The estimator; ``learning`` False leaves out the rows that it was fitted on."""
+    """The estimator; ``learning`` False leaves out the rows that it was fitted on, ``maps`` as in `read_part`."""
     facts = facts_of(snapshot)
     records = records_of(connection, snapshot)
     numbers = [(record.threshold, record.slope, record.shift) for record in records]
@@ -97,24 +103,30 @@ def assemble(
         loss=facts.loss, settings={}, beta=facts.beta, strength=strength,
     )  # fmt: skip
     if learning:
-        state = _with_rows(state, facts, snapshot, connection)
+        state = _with_rows(state, facts, snapshot, connection, maps)
     return StreamingLabelClassifier.from_state(state, facts.feature_names, **facts.parameters)
 
 
-def _with_rows(state: ModelState, facts: ModelFacts, snapshot: Snapshot, connection: sqlite3.Connection) -> ModelState:
+def _with_rows(
+    state: ModelState,
+    facts: ModelFacts,
+    snapshot: Snapshot,
+    connection: sqlite3.Connection,
+    maps: Mapping[int, memoryview] | None,
+) -> ModelState:
     """The state with the rows of `fit`, where they were kept."""
     names = list_parts(connection, snapshot.revision)
     if LEARNING not in names or facts.beta is None:
         return state
     files: Mapping[int, FileInfo] = read_files(connection, snapshot.folder, snapshot.n_features)
-    part = read_part(snapshot.folder, connection, files, LEARNING, snapshot.revision)
+    part = read_part(snapshot.folder, connection, files, LEARNING, snapshot.revision, maps=maps)
     seed, centre = facts.parameters["random_state"], facts.parameters["fit_intercept"]
     found = decode_rows(part, snapshot, seed=seed, beta=facts.beta, centre=centre)
     if found is None:
         return state
     memory, atoms = found
     if TRIALS in names:
-        trials = read_part(snapshot.folder, connection, files, TRIALS, snapshot.revision)
+        trials = read_part(snapshot.folder, connection, files, TRIALS, snapshot.revision, maps=maps)
         memory.tried.update(decode_trials(trials, snapshot, int(memory.labels.shape[1])))
     later = later_answers(connection, snapshot, int(memory.X.shape[0]))
     return state.with_rows(memory, atoms, facts.parameters["dictionary"], later)
@@ -123,13 +135,14 @@ def _with_rows(state: ModelState, facts: ModelFacts, snapshot: Snapshot, connect
 def _codes(snapshot: Snapshot, connection: sqlite3.Connection) -> CSC:
     """(m, m); labels that were retired since do not appear."""
     n_labels = len(snapshot.labels)
-    rows = connection.execute("SELECT classifier, neighbour, weight FROM relation").fetchall()
-    if not rows:
-        return sparse.csc_array((n_labels, n_labels))
-    owners, neighbours, weights = zip(*rows, strict=True)
     source = snapshot.folder / CATALOGUE
+    rows = connection.execute("SELECT classifier, neighbour, weight FROM relation").fetchall()
+    owners, neighbours, weights = zip(*rows, strict=True) if rows else ((), (), ())
     check_column(owners + neighbours, int, "the table of relations", source)
     check_column(weights, float, "the table of relations", source)
+    _check_relations(snapshot, connection, rows)
+    if not rows:
+        return sparse.csc_array((n_labels, n_labels))
     column = {number: place for place, number in enumerate(snapshot.classifiers.tolist())}
     row = {number: place for place, number in enumerate(snapshot.labels.tolist())}
     where = np.array([(row.get(a, -1), column.get(b, -1)) for a, b in zip(neighbours, owners, strict=True)])
@@ -138,6 +151,18 @@ def _codes(snapshot: Snapshot, connection: sqlite3.Connection) -> CSC:
     if not np.isfinite(values).all():
         raise DataError("a relation between labels is not finite; it is damaged", source=source)
     return sparse.csc_array((values, (where[kept, 0], where[kept, 1])), shape=(n_labels, n_labels))
+
+
+def _check_relations(snapshot: Snapshot, connection: sqlite3.Connection, rows: list[tuple[int, int, float]]) -> None:
+    expected = dict(connection.execute("SELECT id, relations FROM classifier").fetchall())
+    found = dict.fromkeys(snapshot.classifiers.tolist(), 0)
+    for owner, neighbour, weight in rows:
+        if owner in found:
+            found[owner] ^= relations_digest([(neighbour, weight)])
+    for place, (owner, digest) in enumerate(found.items()):
+        if expected.get(owner) != digest:
+            problem = f"label {snapshot.names[place]!r}: its relations to other labels were written to"
+            raise DataError(f"{problem}; it is damaged", source=snapshot.folder, hint=Hint.DOCTOR_OR_BACKUP)
 
 
 def _report(record: LabelRecord, size: int) -> LabelReport:

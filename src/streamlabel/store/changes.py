@@ -7,7 +7,7 @@ begins others, so every revision can be read, and every change undone, until a v
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -20,6 +20,7 @@ from streamlabel.store.damage import check_versions
 from streamlabel.store.format import CATALOGUE, PART, SPARSE
 from streamlabel.store.parts import Part, list_parts, read_part
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_files, read_meta
+from streamlabel.store.seals import place_seal, seal
 from streamlabel.store.segments import FileInfo, Place, Segment
 from streamlabel.store.stored_rows import LEARNING
 from streamlabel.store.writer import Change, StoreWriter
@@ -66,21 +67,18 @@ def roll_back(writer: StoreWriter, snapshot: Snapshot, revision: int, key: str |
     connection = writer.connection
     with writer.change("rollback", {"to": revision}, key) as change:
         before = {"revision": revision}
-        then = set(connection.execute(f"SELECT v.number FROM version v WHERE {LIVE}", before).fetchall())
-        now = set(connection.execute("SELECT v.number FROM version v WHERE v.retired IS NULL").fetchall())
-        check_versions(writer.folder, connection, sorted(number for (number,) in then - now), revision)
-        _end(change, "version", now - then)
-        for (number,) in sorted(then - now):
-            connection.execute(
-                "INSERT INTO version (label, classifier, name, threshold, checksum, born) SELECT label, classifier, "
-                "name, threshold, checksum, ? FROM version WHERE number = ?",
-                (change.revision, number),
-            )
-        parts_then = set(connection.execute(f"SELECT v.number FROM part v WHERE {LIVE}", before).fetchall())
-        parts_now = set(connection.execute("SELECT v.number FROM part v WHERE v.retired IS NULL").fetchall())
-        _check_parts(writer, sorted(number for (number,) in parts_then - parts_now), revision)
-        _end(change, "part", parts_now - parts_then)
-        for (number,) in sorted(parts_then - parts_now):
+        back = {}
+        for table in ("version", "part"):
+            then = set(connection.execute(f"SELECT v.number FROM {table} v WHERE {LIVE}", before).fetchall())
+            now = set(connection.execute(f"SELECT v.number FROM {table} v WHERE v.retired IS NULL").fetchall())
+            back[table] = sorted(number for (number,) in then - now)
+            for gone in now - then:
+                change.end(table, "number = ?", gone)
+        check_versions(writer.folder, connection, back["version"], revision)
+        _check_parts(writer, back["part"], revision)
+        query = "SELECT label, classifier, name, threshold FROM version WHERE number = ?"
+        begin_versions(change, [connection.execute(query, (number,)).fetchone() for number in back["version"]])
+        for number in back["part"]:
             _revive_part(change, number)
 
 
@@ -124,24 +122,14 @@ def note_metric(
     """Note a measurement of a label."""
     number = int(snapshot.labels[snapshot.column(label)])
     with writer.change("metric", {"label": label, "name": name}, key) as change:
-        change.connection.execute(
-            "INSERT INTO metric (label, name, value, n_answers, revision) VALUES (?, ?, ?, ?, ?)",
-            (number, name, float(value), int(n_answers), change.revision),
-        )
+        (last,) = change.connection.execute("SELECT coalesce(max(number), 0) FROM metric").fetchone()
+        change.insert("metric", (last + 1, number, name, float(value), int(n_answers), change.revision))
 
 
 def end_versions(change: Change, labels: Sequence[int]) -> None:
     """These labels (ids) are not in the model from this revision on."""
-    change.connection.executemany(
-        "UPDATE version SET retired = ? WHERE label = ? AND retired IS NULL",
-        [(change.revision, label) for label in labels],
-    )
-
-
-def _end(change: Change, table: str, numbers: Iterable[tuple[int]]) -> None:
-    change.connection.executemany(
-        f"UPDATE {table} SET retired = ? WHERE number = ?", [(change.revision, number) for (number,) in numbers]
-    )
+    for label in labels:
+        change.end("version", "label = ?", (label,))
 
 
 def _replace(
@@ -159,15 +147,12 @@ def _replace(
 
 def _revive_part(change: Change, number: int) -> None:
     """A new part with the content of an old one, on the same arrays."""
-    cursor = change.connection.execute(
-        "INSERT INTO part (name, content, born) SELECT name, content, ? FROM part WHERE number = ?",
-        (change.revision, number),
-    )
-    change.connection.execute(
-        "INSERT INTO part_array SELECT ?, name, dtype, shape, segment, start, n_bytes, checksum FROM part_array "
-        "WHERE part = ?",
-        (cursor.lastrowid, number),
-    )
+    run = change.connection.execute
+    name, content = run("SELECT name, content FROM part WHERE number = ?", (number,)).fetchone()
+    columns = "name, dtype, shape, segment, start, n_bytes, checksum"
+    arrays = run(f"SELECT {columns} FROM part_array WHERE part = ?", (number,)).fetchall()
+    (last,) = run("SELECT max(number) FROM part").fetchone()
+    change.begin_part(last + 1, name, content, arrays)
 
 
 def _check_parts(writer: StoreWriter, numbers: Sequence[int], revision: int) -> None:
@@ -255,7 +240,8 @@ def vacuum(writer: StoreWriter, snapshot: Snapshot, keep_from: int | None) -> in
         change.connection.execute(
             "DELETE FROM segment WHERE kind = ? AND number NOT IN (SELECT segment FROM part_array)", (PART,)
         )
-        change.connection.execute("UPDATE meta SET value = ? WHERE key = 'oldest'", (str(first),))
+        statement = "UPDATE meta SET value = ?, seal = ? WHERE key = 'oldest'"
+        change.connection.execute(statement, (str(first), seal("oldest", str(first))))
     after = read_files(writer.connection, snapshot.folder, snapshot.n_features)
     gone = [info for number, info in before.items() if number not in after]
     for info in gone:
@@ -278,23 +264,26 @@ def _forget_history(change: Change, first: int) -> None:
 def _move_rows(writer: StoreWriter, change: Change, snapshot: Snapshot, files: dict[int, FileInfo]) -> None:
     """Copy the rows that are left, in their order, byte by byte and checked; then drop the old segments."""
     run = change.connection.execute
-    rows = run("SELECT id, segment, slot, start, nnz, checksum, intercept FROM classifier ORDER BY id").fetchall()
+    columns = "id, label, segment, slot, start, nnz, checksum, intercept"
+    rows = run(f"SELECT {columns} FROM classifier ORDER BY id").fetchall()
     (used,) = run("SELECT coalesce(sum(used_rows), 0) FROM segment WHERE kind != ?", (PART,)).fetchone()
     if used == len(rows):
         return
     old = [number for number, info in files.items() if info.kind != PART]
     segments = {number: Segment(snapshot.folder, files[number]) for number in old}
     writer.forget()
-    run("UPDATE segment SET used_rows = n_rows, used_bytes = n_bytes WHERE kind != ?", (PART,))
-    for position, (number, segment_number, slot, start, nnz, expected, intercept) in enumerate(rows):
+    for full in old:
+        writer.count(files[full], files[full].n_rows, files[full].n_bytes)
+    for position, (number, label, segment_number, slot, start, nnz, expected, intercept) in enumerate(rows):
         segment, place = segments[segment_number], Place(segment_number, slot, start, nnz)
         problem = segment.problem(place, expected, intercept)
         content = segment.content(place)
         if problem or content is None:
             raise DataError(f"row {slot} of {segment.info.name}: {problem}", hint=Hint.REPAIR)
         moved = change.row(content, segment.info.kind == SPARSE, nnz, len(rows) - position)
+        sealed = place_seal(number, label, moved.segment, moved.slot, moved.start, nnz, expected, intercept)
         run(
-            "UPDATE classifier SET segment = ?, slot = ?, start = ? WHERE id = ?",
-            (moved.segment, moved.slot, moved.start, number),
+            "UPDATE classifier SET segment = ?, slot = ?, start = ?, place = ? WHERE id = ?",
+            (moved.segment, moved.slot, moved.start, sealed, number),
         )
     change.connection.executemany("DELETE FROM segment WHERE number = ?", [(number,) for number in old])

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.store.format import CATALOGUE, PART
 from streamlabel.store.guard import check_column
 from streamlabel.store.reader import LIVE, read_files, read_meta
+from streamlabel.store.seals import facts_seal, place_seal, relations_digest
 from streamlabel.store.segments import FileInfo, Place, Segment, version_checksum
 
 SHOWN = 10
 QUERY = (
     "SELECT c.segment, c.slot, c.start, c.nnz, c.checksum, c.intercept, v.label, v.name, v.retired, c.id, v.threshold, "
-    "v.checksum FROM classifier c JOIN version v ON v.classifier = c.id"
+    "v.checksum, c.label, c.place, c.facts, c.slope, c.shift, c.n_yes, c.n_no, c.n_unasked, c.lam, c.beta, c.share, "
+    "c.anchored, c.loss, c.coupled, c.gap, c.relations, c.answers "
+    "FROM classifier c JOIN version v ON v.classifier = c.id"
 )
 
 
@@ -37,7 +42,7 @@ def damaged_versions(
 ) -> Iterator[DamagedVersion]:
     """The damaged ones of all versions, or of those with these numbers; only their rows are read."""
     source = folder / CATALOGUE
-    files = read_files(connection, folder, int(read_meta(connection, source)["n_features"]))
+    files = read_files(connection, folder, int(read_meta(connection, source)["n_features"]), sealed=False)
     if numbers is None:
         rows = connection.execute(QUERY).fetchall()
     else:
@@ -46,7 +51,11 @@ def damaged_versions(
     check_column((number for row in rows for number in (*row[:5], row[6])), int, "the table of classifiers", source)
     check_column((row[5] for row in rows), float, "the table of classifiers", source)
     segments: dict[int, Segment | None] = {}
-    for number, slot, start, nnz, expected, intercept, label, name, retired, classifier, threshold, said in rows:
+    related: dict[int, int] = {}
+    for owner, neighbour, weight in connection.execute("SELECT classifier, neighbour, weight FROM relation"):
+        related[owner] = related.get(owner, 0) ^ _digest_of(neighbour, weight)
+    for row in rows:
+        number, slot, start, nnz, expected, intercept, label, name, retired, classifier, threshold, said = row[:12]
         if number not in files or files[number].kind == PART:
             problem = "its segment is not in the catalogue"
         else:
@@ -56,10 +65,32 @@ def damaged_versions(
             problem = "its file is not there"
             if segment is not None:
                 problem = segment.problem(Place(number, slot, start, nnz), expected, intercept)
-            if not problem and version_checksum(label, classifier, name, threshold) != said:
-                problem = "its name, threshold or place was written to"
+            problem = problem or _entry_problem(row, related.get(classifier, 0), said, threshold)
         if problem:
             yield DamagedVersion(label, name, retired, number, slot, problem)
+
+
+def _digest_of(neighbour: Any, weight: Any) -> int:
+    try:
+        return relations_digest([(neighbour, weight)])
+    except struct.error:
+        return -1
+
+
+def _entry_problem(row: tuple[Any, ...], related: int, said: Any, threshold: Any) -> str:
+    """What is wrong with what the catalogue says about a label, or ""."""
+    number, slot, start, nnz, expected, intercept, label, name, _, classifier = row[:10]
+    owner, place, facts, *known = row[12:]
+    try:
+        if version_checksum(label, classifier, name, threshold) != said or label != owner:
+            return "its name, threshold or place was written to"
+        if place_seal(classifier, owner, number, slot, start, nnz, expected, intercept) != place:
+            return "its name, threshold or place was written to"
+        if facts_seal(classifier, *known) != facts:
+            return "what is known of it was written to"
+    except (struct.error, AttributeError, UnicodeEncodeError):
+        return "what is known of it is not what we write"
+    return "its relations to other labels were written to" if related != known[-2] else ""
 
 
 def check_versions(folder: Path, connection: sqlite3.Connection, numbers: Sequence[int], revision: int) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from streamlabel.errors import DataError, NotFoundError
 from streamlabel.store.changes import end_versions
@@ -24,9 +25,10 @@ from streamlabel.store.format import CATALOGUE, HEADER_SIZE
 from streamlabel.store.guard import open_regular
 from streamlabel.store.parts import read_part
 from streamlabel.store.reader import latest_revision, read_files, read_meta
+from streamlabel.store.seals import digest_by_revision, facts_seal, seal
 from streamlabel.store.segments import create_file, header_of, header_problem, sync_directory, write_at
 from streamlabel.store.sqlite import reading
-from streamlabel.store.writer import StoreWriter
+from streamlabel.store.writer import Change, StoreWriter
 
 HISTORY = "history"
 WITHOUT = {  # what a model cannot do without a part of ours
@@ -62,11 +64,14 @@ def examine(folder: Path, *, repair: bool = False) -> list[Finding]:
 
 def _examine(folder: Path, repair: bool) -> list[Finding]:
     with reading(folder) as connection:
-        (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         read_meta(connection, folder / CATALOGUE)
         latest_revision(connection, folder / CATALOGUE)
         if said != "ok":
             raise DataError(str(said))
+        broken = list(_tables(connection))
+    if broken:
+        return broken
     findings = list(_files(folder))
     if repair and findings:
         with closing(_writer(folder)) as writer:
@@ -74,11 +79,43 @@ def _examine(folder: Path, repair: bool) -> list[Finding]:
     with reading(folder) as connection:
         damaged = list(damaged_versions(folder, connection))
         findings = [_with_labels(connection, finding, damaged) for finding in findings]
-    more = [*map(_lost, damaged), *_parts(folder), *_answers(folder), *_orphans(folder)]
+    more = [*map(_lost, damaged), *_parts(folder), *_answers(folder), *_history(folder), *_orphans(folder)]
     if repair and more:
         with closing(_writer(folder)) as writer:
             more = _mend_labels(writer, more)
     return findings + more
+
+
+def _tables(connection: sqlite3.Connection) -> Iterator[Finding]:
+    """Rows of the catalogue that are not what was written, beside those of labels, parts and answers."""
+    remedy = "restore the directory from a backup"
+    for table in ("revision", "segment", "label", "metric", "event"):
+        for row in connection.execute(f"SELECT * FROM {table}").fetchall():
+            if _seal_of(row[:-1]) != row[-1]:
+                yield Finding("catalogue", CATALOGUE, f"table {table!r}, row {row[0]!r}", "was written to", remedy)
+
+
+def _history(folder: Path) -> Iterator[Finding]:
+    """Revisions in which labels or parts are missing, or are too many."""
+    with reading(folder) as connection:
+        oldest = int(read_meta(connection, folder)["oldest"])
+        said = dict(connection.execute("SELECT number, digest FROM revision").fetchall())
+        found = digest_by_revision(connection, list(said))
+        newest = max(said)
+    for number in sorted(said):
+        if number >= oldest and said[number] != found[number]:
+            kind, remedy = HISTORY, "older revisions cannot be read; vacuum forgets them"
+            if number == newest:
+                kind, remedy = "revision", "repair goes on with the labels and parts that are there"
+            problem = "labels or parts of it are missing, or are too many"
+            yield Finding(kind, number, f"revision {number}", problem, remedy)
+
+
+def _seal_of(row: Sequence[Any]) -> int | None:
+    try:
+        return seal(*row)
+    except (TypeError, ValueError):
+        return None
 
 
 def _writer(folder: Path) -> StoreWriter:
@@ -141,8 +178,12 @@ def _parts(folder: Path) -> Iterator[Finding]:
 
 def _answers(folder: Path) -> Iterator[Finding]:
     with reading(folder) as connection:
-        for classifier, content, expected in connection.execute("SELECT classifier, positives, checksum FROM answer"):
-            if not isinstance(content, bytes) or zlib.crc32(content) != expected:
+        query = (
+            "SELECT c.id, a.positives, a.checksum, c.answers FROM classifier c LEFT JOIN answer a "
+            "ON a.classifier = c.id WHERE c.answers IS NOT NULL"
+        )
+        for classifier, content, expected, sealed in connection.execute(query).fetchall():
+            if not isinstance(content, bytes) or zlib.crc32(content) != expected or expected != sealed:
                 where = f"answers of classifier {classifier}"
                 yield Finding("answers", classifier, where, "the checksum is wrong", "repair forgets these answers")
 
@@ -174,13 +215,14 @@ def _mend_file(writer: StoreWriter, finding: Finding) -> Finding:
 
 def _mend_labels(writer: StoreWriter, findings: list[Finding]) -> list[Finding]:
     """Take out what cannot be used, in one revision; remove files that no revision uses."""
-    names = {"label", "part", "answers"}
+    names = {"label", "part", "answers", "revision"}
     if any(finding.kind in names for finding in findings):
         detail = {"found": [finding.where for finding in findings if finding.kind in names][:100]}
         with writer.change("doctor", detail) as change:
             end_versions(change, [int(finding.subject) for finding in findings if finding.kind == "label"])
             for finding in findings:
-                _take_out(change.connection, change.revision, finding)
+                _take_out(change, finding)
+            change.recount()
     for finding in findings:
         if finding.kind == "orphan":
             (writer.folder / str(finding.subject)).unlink(missing_ok=True)
@@ -188,12 +230,16 @@ def _mend_labels(writer: StoreWriter, findings: list[Finding]) -> list[Finding]:
     return [finding if finding.kind == HISTORY else _done(finding, "was taken out") for finding in findings]
 
 
-def _take_out(connection: sqlite3.Connection, revision: int, finding: Finding) -> None:
+def _take_out(change: Change, finding: Finding) -> None:
     if finding.kind == "part":
-        statement = "UPDATE part SET retired = ? WHERE name = ? AND retired IS NULL"
-        connection.execute(statement, (revision, finding.subject))
+        change.end("part", "name = ?", (finding.subject,))
     elif finding.kind == "answers":
-        connection.execute("DELETE FROM answer WHERE classifier = ?", (finding.subject,))
+        run = change.connection.execute
+        run("DELETE FROM answer WHERE classifier = ?", (finding.subject,))
+        columns = "id, slope, shift, n_yes, n_no, n_unasked, lam, beta, share, anchored, loss, coupled, gap, relations"
+        row = run(f"SELECT {columns} FROM classifier WHERE id = ?", (finding.subject,)).fetchone()
+        sealed = (facts_seal(*row, None), finding.subject)
+        run("UPDATE classifier SET answers = NULL, facts = ? WHERE id = ?", sealed)
 
 
 def _done(finding: Finding, what: str) -> Finding:

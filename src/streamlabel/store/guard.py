@@ -37,8 +37,8 @@ def check_directory(folder: Path) -> None:
         raise NotFoundError(f"{folder}: there is no {CATALOGUE} in it; this is not a stored model")
 
 
-def check_catalogue_file(folder: Path) -> None:
-    """The catalogue is an SQLite file of ours, of a format that this release reads; judged by its bytes alone."""
+def check_catalogue_file(folder: Path) -> int:
+    """The format of the catalogue: an SQLite file of ours that this release reads; judged by its bytes alone."""
     path = folder / CATALOGUE
     descriptor = open_regular(path)
     try:
@@ -59,6 +59,25 @@ def check_catalogue_file(folder: Path) -> None:
     if written < 1:
         raise DataError("has no format number; its creation did not finish, delete it", source=path)
     _check_journal(path.with_name(f"{CATALOGUE}-journal"))
+    return written
+
+
+def check_length(folder: Path) -> None:
+    """Refuse a catalogue that is shorter than its first page says; its journal has been played back by now."""
+    path = folder / CATALOGUE
+    log = path.with_name(f"{CATALOGUE}-wal")
+    if log.exists() and log.stat().st_size:
+        return  # the newest pages are there
+    descriptor = open_regular(path)
+    try:
+        header, size = os.read(descriptor, 32), os.fstat(descriptor).st_size
+    finally:
+        os.close(descriptor)
+    page_size = int.from_bytes(header[16:18], "big")
+    expected = int.from_bytes(header[28:32], "big") * (65_536 if page_size == 1 else page_size)
+    if size != expected:
+        problem = f"has {size} bytes and should have {expected}"
+        raise DataError(f"{problem}; it is damaged", source=path, hint=Hint.DOCTOR_OR_BACKUP)
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.store.format import CATALOGUE, HEADER_SIZE, PART
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_meta
+from streamlabel.store.seals import facts_seal, seal
 
 
 @dataclass(frozen=True)
@@ -96,33 +98,37 @@ class StoreSizes:
         return self.labels + self.learning + self.parts + self.catalogue
 
 
-def read_labels(connection: sqlite3.Connection, revision: int) -> list[LabelRecord]:
+def read_labels(connection: sqlite3.Connection, revision: int, source: object) -> list[LabelRecord]:
     """The labels of a revision, in the order of their ids."""
     rows = connection.execute(
         "SELECT v.label, v.name, l.born, r.at, l.origin, c.n_yes, c.n_no, c.n_unasked, c.lam, c.beta, c.share, "
-        "c.anchored, c.loss, c.coupled, c.gap, v.threshold, c.slope, c.shift, c.checksum "
+        "c.anchored, c.loss, c.coupled, c.gap, v.threshold, c.slope, c.shift, c.checksum, "
+        "c.id, c.relations, c.answers, c.facts, l.seal "
         "FROM version v JOIN classifier c ON c.id = v.classifier JOIN label l ON l.id = v.label "
         "JOIN revision r ON r.number = l.born "
         f"WHERE {LIVE} ORDER BY v.label",
         {"revision": revision},
     )
-    return [_label_record(row) for row in rows]
+    return [_label_record(row, source) for row in rows]
 
 
 def records_of(connection: sqlite3.Connection, snapshot: Snapshot) -> list[LabelRecord]:
     """The records of the labels of a snapshot, in its order."""
-    known = {record.id: record for record in read_labels(connection, snapshot.revision)}
+    source = snapshot.folder / CATALOGUE
+    known = {record.id: record for record in read_labels(connection, snapshot.revision, source)}
     try:
         return [known[label] for label in snapshot.labels.tolist()]
     except KeyError as error:
         problem = f"label {error} is known in part only; it is damaged"
-        raise DataError(problem, source=snapshot.folder / CATALOGUE, hint=Hint.DOCTOR) from error
+        raise DataError(problem, source=source, hint=Hint.DOCTOR) from error
 
 
 def read_history(connection: sqlite3.Connection, folder: Path, label: str | None = None) -> list[Revision]:
     """Every revision, newest first; or those in which a label that once had this name changed."""
-    query = "SELECT number, at, actor, action, detail FROM revision ORDER BY number DESC"
+    query = "SELECT number, at, actor, action, detail, digest, seal FROM revision ORDER BY number DESC"
     rows = connection.execute(query).fetchall()
+    for row in rows:
+        check_seal(row, f"revision {row[0]}", folder / CATALOGUE)
     if label is not None:
         ids = "SELECT label FROM version WHERE name = ?"
         changes = connection.execute(
@@ -134,7 +140,7 @@ def read_history(connection: sqlite3.Connection, folder: Path, label: str | None
             raise NotFoundError(f"{folder}: no label was ever called {label!r}")
         rows = [row for row in rows if row[0] in numbers]
     try:
-        return [Revision(number, at, actor, action, json.loads(detail)) for number, at, actor, action, detail in rows]
+        return [Revision(*row[:4], json.loads(row[4])) for row in rows]
     except (TypeError, ValueError, RecursionError) as error:
         problem = f"its history is damaged ({error})"
         raise DataError(problem, source=folder / CATALOGUE, hint=Hint.DOCTOR) from error
@@ -142,8 +148,11 @@ def read_history(connection: sqlite3.Connection, folder: Path, label: str | None
 
 def read_metrics(connection: sqlite3.Connection, label: int | None) -> list[Metric]:
     """All measurements, or those of a label, oldest first."""
-    rows = connection.execute("SELECT label, name, value, n_answers, revision FROM metric ORDER BY number").fetchall()
-    return [Metric(*row) for row in rows if label is None or row[0] == label]
+    query = "SELECT number, label, name, value, n_answers, revision, seal FROM metric ORDER BY number"
+    rows = connection.execute(query).fetchall()
+    for row in rows:
+        check_seal(row, f"measurement {row[0]}", CATALOGUE)
+    return [Metric(*row[1:-1]) for row in rows if label is None or row[1] == label]
 
 
 def read_sizes(connection: sqlite3.Connection, folder: Path) -> StoreSizes:
@@ -195,7 +204,26 @@ def _versions(connection: sqlite3.Connection, revision: int) -> dict[int, tuple[
     return {label: (name, threshold, checksum) for label, name, threshold, checksum in rows}
 
 
-def _label_record(row: tuple[Any, ...]) -> LabelRecord:
-    values = list(row)
+def check_seal(row: tuple[Any, ...], what: str, source: object) -> None:
+    """Refuse a row whose last column is not the seal of the others."""
+    if seal(*row[:-1]) != row[-1]:
+        problem = f"what is said about {what} was written to; it is damaged"
+        raise DataError(problem, source=source, hint=Hint.DOCTOR_OR_BACKUP)
+
+
+def _label_record(row: tuple[Any, ...], source: object) -> LabelRecord:
+    *values, number, relations, answers, facts, sealed = row
+    name, born, origin, slope, shift = values[1], values[2], values[4], values[16], values[17]
+    problem = ""
+    try:
+        if facts_seal(number, slope, shift, *values[5:15], relations, answers) != facts:
+            problem = f"label {name!r}: what is known of it was written to"
+    except (struct.error, AttributeError, UnicodeEncodeError):
+        kinds = ", ".join(sorted({type(value).__name__ for value in values[5:18] if value is not None}))
+        problem = f"label {name!r}: what is known of it holds {kinds}"
+    if not problem and seal(values[0], born, origin) != sealed:
+        problem = f"label {name!r}: where it came from was written to"
+    if problem:
+        raise DataError(f"{problem}; it is damaged", source=source, hint=Hint.DOCTOR_OR_BACKUP)
     values[11], values[13] = bool(values[11]), bool(values[13])
     return LabelRecord(*values)

@@ -55,8 +55,14 @@ class ModelStore(StoredModel):
     ('a', 'b', 'a or b')
     """
 
-    def __init__(self, snapshot: Snapshot, cache_bytes: int, writer: StoreWriter | None = None) -> None:
-        super().__init__(snapshot, cache_bytes)
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        cache_bytes: int,
+        writer: StoreWriter | None = None,
+        catalogue: sqlite3.Connection | None = None,
+    ) -> None:
+        super().__init__(snapshot, cache_bytes, catalogue)
         self._writer = writer
         self._learner: StreamingLabelClassifier | None = None
 
@@ -103,8 +109,10 @@ class ModelStore(StoredModel):
         if mode == "a" and (revision is not None or leave_out_damaged):
             raise DataError("an older revision, or a part of a damaged one, can only be read; use mode='r'")
         if mode == "r":
-            snapshot = load_snapshot(folder, revision)
-            return cls(without_damaged(snapshot) if leave_out_damaged else snapshot, cache_bytes)
+            snapshot, catalogue = load_snapshot(folder, revision, lenient=leave_out_damaged)
+            if leave_out_damaged:
+                snapshot = without_damaged(snapshot)
+            return cls(snapshot, cache_bytes, catalogue=catalogue)
         check_directory(folder)
         writer = StoreWriter(folder, actor=actor)
         try:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.store.format import CATALOGUE, PART
 from streamlabel.store.guard import check_column
+from streamlabel.store.seals import part_checksum
 from streamlabel.store.segments import FileInfo, map_file
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -75,12 +76,16 @@ def read_part(
     revision: int,
     *,
     lenient: bool = False,
+    maps: Mapping[int, memoryview] | None = None,
 ) -> Part:
-    """A part of a revision: its arrays are mapped (`files.map_file`), and checked against their checksums."""
+    """A part of a revision: its arrays are mapped (`segments.map_file`), and checked against their checksums.
+
+    maps : files that are mapped already, by their numbers
+    """
     number = list_parts(connection, revision).get(name)
     if number is None:
         raise NotFoundError(f"{folder}: revision {revision} has no part {name!r}")
-    found = connection.execute("SELECT content FROM part WHERE number = ?", (number,)).fetchone()
+    found = connection.execute("SELECT content, checksum FROM part WHERE number = ?", (number,)).fetchone()
     rows = connection.execute(
         "SELECT name, dtype, shape, segment, start, n_bytes, checksum FROM part_array WHERE part = ?", (number,)
     ).fetchall()
@@ -90,11 +95,20 @@ def read_part(
     except (TypeError, ValueError, RecursionError) as error:
         problem = f"the content of part {name!r} is damaged ({error})"
         raise DataError(problem, source=source, hint=Hint.DOCTOR) from error
-    return Part(value, {row[0]: _read_array(folder, files, row, source, lenient) for row in rows})
+    arrays = {row[0]: _read_array(folder, files, row, source, lenient, maps) for row in rows}
+    if part_checksum(name, found[0], rows) != found[1]:
+        problem = f"part {name!r} is damaged: the checksum of its content is wrong"
+        raise DataError(problem, source=source, hint=Hint.DOCTOR)
+    return Part(value, arrays)
 
 
 def _read_array(
-    folder: Path, files: Mapping[int, FileInfo], row: tuple[Any, ...], source: object, lenient: bool
+    folder: Path,
+    files: Mapping[int, FileInfo],
+    row: tuple[Any, ...],
+    source: object,
+    lenient: bool,
+    maps: Mapping[int, memoryview] | None,
 ) -> NDArray[Any]:
     name, dtype, shape_text, number, start, n_bytes, expected = row
     check_column((name, dtype, shape_text), str, "the table of arrays", source)
@@ -106,7 +120,9 @@ def _read_array(
         raise DataError(f"array {name!r} is not described as we describe arrays; refused", source=source)
     if start < 0 or start % ALIGNMENT or start + n_bytes > info.n_bytes:
         raise DataError(f"array {name!r} lies outside of {info.name}; refused", source=source)
-    content = map_file(folder, info, lenient=lenient)[start : start + n_bytes]
+    known = None if maps is None else maps.get(number)
+    whole = map_file(folder, info, lenient=lenient) if known is None else known
+    content = whole[start : start + n_bytes]
     if len(content) != n_bytes or zlib.crc32(content) != expected:
         problem = f"array {name!r} is damaged: its checksum is wrong"
         raise DataError(problem, source=folder / info.name, hint=Hint.DOCTOR)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import sqlite3
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,16 +15,20 @@ from typing import Any
 import numpy as np
 
 from streamlabel.errors import DataError, Hint, NotFoundError
-from streamlabel.store.format import CATALOGUE, DENSE, KINDS, MOST_FEATURES, PART, SPARSE, file_name
+from streamlabel.store.format import CATALOGUE, DENSE, KINDS, MOST_FEATURES, PART, file_name
 from streamlabel.store.guard import check_column
-from streamlabel.store.segments import FileInfo, Place, Segment
-from streamlabel.store.sqlite import reading
+from streamlabel.store.seals import place_seal, seal
+from streamlabel.store.segments import FileInfo, Place, Segment, version_checksum
+from streamlabel.store.sqlite import copied, explain
 from streamlabel.types import FloatArray, IntArray
 
 ARRAYS = (
     "labels", "names", "classifiers", "segment", "slot", "checksums", "intercept", "start", "nnz",
 )  # fmt: skip
-COLUMNS = "v.label, v.name, c.id, c.segment, c.slot, c.checksum, c.intercept"
+COLUMNS = (
+    "v.label, v.name, c.id, c.segment, c.slot, c.checksum, c.intercept, c.start, c.nnz, "
+    "v.threshold, v.checksum, c.label, c.place"
+)
 LIVE = "v.born <= :revision AND (v.retired IS NULL OR v.retired > :revision)"
 MOST_TRIES = 3
 
@@ -85,22 +90,38 @@ class Snapshot:
             raise NotFoundError(problem, hint=Hint.LABELS) from None
 
 
-def load_snapshot(folder: Path, revision: int | None = None) -> Snapshot:
-    """The newest revision, or that one. A file that a vacuum took away in between makes it read again."""
+def load_snapshot(
+    folder: Path, revision: int | None = None, *, lenient: bool = False
+) -> tuple[Snapshot, sqlite3.Connection]:
+    """The newest revision, or that one, and a copy of the catalogue that it was read from.
+
+    A file that a vacuum took away in between makes it read again. ``lenient`` leaves out labels whose entries in the
+    catalogue are damaged.
+    """
     for attempt in range(MOST_TRIES):
+        catalogue = copied(folder)
         try:
-            with reading(folder) as connection:
-                return read_snapshot(folder, connection, revision)
+            with explain(folder):
+                return read_snapshot(folder, catalogue, revision, lenient=lenient), catalogue
         except NotFoundError:
+            catalogue.close()
             if attempt == MOST_TRIES - 1:
                 raise
+        except BaseException:
+            catalogue.close()
+            raise
     raise AssertionError("unreachable")
 
 
 def read_snapshot(
-    folder: Path, connection: sqlite3.Connection, revision: int | None = None, known: dict[int, Segment] | None = None
+    folder: Path,
+    connection: sqlite3.Connection,
+    revision: int | None = None,
+    known: dict[int, Segment] | None = None,
+    *,
+    lenient: bool = False,
 ) -> Snapshot:
-    """As `load_snapshot`, inside a transaction; ``known`` segments are not mapped again."""
+    """As `load_snapshot`, from a catalogue that is open; ``known`` segments are not mapped again."""
     source = folder / CATALOGUE
     newest = latest_revision(connection, source)
     meta = read_meta(connection, source)
@@ -109,11 +130,14 @@ def read_snapshot(
     if not oldest <= revision <= newest:
         raise NotFoundError(f"{folder}: there is no revision {revision}; there are {oldest} to {newest}")
     files = read_files(connection, folder, int(meta["n_features"]))
-    sparse = any(info.kind == SPARSE for info in files.values())  # dense rows need not say where they begin
-    columns_read = f"{COLUMNS}, c.start, c.nnz" if sparse else COLUMNS
-    query = f"SELECT {columns_read} FROM version v JOIN classifier c ON c.id = v.classifier WHERE {LIVE}"
+    query = f"SELECT {COLUMNS} FROM version v JOIN classifier c ON c.id = v.classifier WHERE {LIVE}"
     with _collector_paused():
-        columns = _columns(connection.execute(query, {"revision": revision}).fetchall(), source)
+        rows = connection.execute(query, {"revision": revision}).fetchall()
+        damaged = {place for place, row in enumerate(rows) if not _is_sealed(row)}
+        digest = _digest(rows, connection, revision)
+        if lenient:
+            rows = [row for place, row in enumerate(rows) if place not in damaged]
+        columns = _columns(rows, source)
     used = np.unique(columns["segment"]).tolist()
     segments = dict(known or {})
     for number in used:
@@ -124,7 +148,53 @@ def read_snapshot(
             segments[number] = Segment(folder, files[number])
     snapshot = Snapshot(folder, revision, meta, {number: segments[number] for number in used}, **columns)
     _check_places(snapshot, source)
+    if not lenient:
+        _check_sealed(connection, rows, damaged, digest, revision, source)
     return snapshot
+
+
+def _is_sealed(row: tuple[Any, ...]) -> bool:
+    """Whether a label is what was written: its name, its threshold, where its weights lie."""
+    label, name, number, segment, slot, checksum, intercept, start, nnz, threshold, said, owner, place = row
+    try:
+        return (
+            version_checksum(label, number, name, threshold) == said
+            and place_seal(number, owner, segment, slot, start, nnz, checksum, intercept) == place
+            and label == owner
+        )
+    except (struct.error, UnicodeEncodeError):
+        return False
+
+
+def _digest(rows: list[tuple[Any, ...]], connection: sqlite3.Connection, revision: int) -> int:
+    found = 0
+    parts = connection.execute(f"SELECT v.checksum FROM part v WHERE {LIVE}", {"revision": revision}).fetchall()
+    for checksum in (*(row[10] for row in rows), *(one for (one,) in parts)):
+        found ^= checksum if isinstance(checksum, int) else 1
+    return found
+
+
+def _check_sealed(
+    connection: sqlite3.Connection,
+    rows: list[tuple[Any, ...]],
+    damaged: set[int],
+    digest: int,
+    revision: int,
+    source: object,
+) -> None:
+    """Refuse what the catalogue cannot have said when it was written."""
+    if damaged:
+        name = rows[min(damaged)][1]
+        problem = f"label {name!r}: the checksum of its entry in the catalogue is wrong"
+        raise DataError(problem, source=source, hint=Hint.WITHOUT_DAMAGED)
+    columns = "number, at, actor, action, detail, digest"
+    row = connection.execute(f"SELECT {columns}, seal FROM revision WHERE number = ?", (revision,)).fetchone()
+    if row is None or seal(*row[:-1]) != row[-1]:
+        problem = f"what is said about revision {revision} was written to; it is damaged"
+        raise DataError(problem, source=source, hint=Hint.DOCTOR_OR_BACKUP)
+    if row[5] != digest:
+        problem = f"labels or parts of revision {revision} are missing, or are too many; it is damaged"
+        raise DataError(problem, source=source, hint=Hint.DOCTOR_OR_BACKUP)
 
 
 def latest_revision(connection: sqlite3.Connection, source: object) -> int:
@@ -136,23 +206,30 @@ def latest_revision(connection: sqlite3.Connection, source: object) -> int:
 def read_meta(connection: sqlite3.Connection, source: object) -> dict[str, Any]:
     """What is said about the whole model, as plain values; the few numbers that sizes depend on are bounded."""
     try:
-        meta = {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta")}
+        rows = connection.execute("SELECT key, value, seal FROM meta").fetchall()
+        meta = {key: json.loads(value) for key, value, _ in rows}
         check_column([meta["n_features"], meta["oldest"]], int, "meta", source)
         check_column([meta["parameters"]], dict, "meta", source)
     except (KeyError, ValueError, TypeError, RecursionError) as error:
         raise DataError(f"its table meta cannot be read ({error}); it is damaged", source=source) from error
     if not 1 <= meta["n_features"] <= MOST_FEATURES:
         raise DataError(f"it claims {meta['n_features']} features; refused", source=source)
+    for key, value, said in rows:
+        if seal(key, value) != said:
+            raise DataError(f"{key!r} in its table meta was written to; it is damaged", source=source, hint=Hint.BACKUP)
     return meta
 
 
-def read_files(connection: sqlite3.Connection, folder: Path, n_features: int) -> dict[int, FileInfo]:
+def read_files(
+    connection: sqlite3.Connection, folder: Path, n_features: int, *, sealed: bool = True
+) -> dict[int, FileInfo]:
     """The numbered files; each exists with the size that its counts need, so that no count can lie."""
     source = folder / CATALOGUE
     files = {}
-    for row in connection.execute("SELECT number, kind, n_rows, n_bytes FROM segment").fetchall():
+    query = "SELECT number, kind, n_rows, n_bytes, used_rows, used_bytes, seal FROM segment"
+    for row in connection.execute(query).fetchall():
         check_column(row, int, "the table of segments", source)
-        number, kind, n_rows, n_bytes = row
+        number, kind, n_rows, n_bytes = row[:4]
         if kind not in KINDS or min(number, n_rows + 1, n_bytes + 1) < 1 or n_bytes > 2**62:
             raise DataError(f"segment {number} has impossible counts; refused", source=source)
         if kind == DENSE and n_bytes != 4 * n_features * n_rows:
@@ -161,6 +238,9 @@ def read_files(connection: sqlite3.Connection, folder: Path, n_features: int) ->
             file_name(kind, number)
         except ValueError as error:
             raise DataError(f"segment {number}: {error}; refused", source=source) from error
+        if sealed and seal(*row[:-1]) != row[-1]:
+            problem = f"what is said about {file_name(kind, number)} was written to; it is damaged"
+            raise DataError(problem, source=source, hint=Hint.DOCTOR_OR_BACKUP)
         files[number] = FileInfo(kind, number, n_features, n_rows, n_bytes)
     return files
 
@@ -180,8 +260,6 @@ def _columns(rows: list[tuple[Any, ...]], source: object) -> dict[str, Any]:
             raise DataError(f"the column {name!r} of the labels is out of range", source=source) from error
     if not np.isfinite(columns["intercept"]).all():
         raise DataError("an intercept is not finite; it is damaged", source=source, hint=Hint.DOCTOR)
-    nothing = np.zeros(len(rows), dtype=np.int64)
-    columns = {"start": nothing, "nnz": nothing, **columns}
     order = np.argsort(columns["labels"], kind="stable")
     if (np.diff(order) != 1).any():
         columns = {name: tuple(part[i] for i in order) if name == "names" else part[order]

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from streamlabel.errors import DataError, Hint
-from streamlabel.store.format import DENSE, FORMAT, HEADER, HEADER_SIZE, MAGIC, SPARSE, file_name
+from streamlabel.store.format import DENSE, HEADER, HEADER_SIZE, MAGIC, SEGMENT_FORMAT, SPARSE, file_name
 from streamlabel.store.guard import open_regular
 from streamlabel.streaming.blocks import BLOCK
 from streamlabel.types import FloatArray, IntArray
@@ -39,7 +39,7 @@ class FileInfo:
 
 
 def header_of(info: FileInfo) -> bytes:
-    fields = (MAGIC, FORMAT, info.kind, info.number, info.n_features, info.n_rows, info.n_bytes, bytes(16))
+    fields = (MAGIC, SEGMENT_FORMAT, info.kind, info.number, info.n_features, info.n_rows, info.n_bytes, bytes(16))
     return HEADER.pack(*fields, zlib.crc32(HEADER.pack(*fields, 0)[:-4]))
 
 

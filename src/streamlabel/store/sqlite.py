@@ -16,7 +16,8 @@ from typing import Any
 
 from streamlabel.errors import ConflictError, DataError, Hint
 from streamlabel.store.format import APPLICATION_ID, CATALOGUE, FORMAT, SCHEMA
-from streamlabel.store.guard import check_catalogue_file, check_directory
+from streamlabel.store.guard import check_catalogue_file, check_directory, check_length
+from streamlabel.store.upgrade_1 import SCHEMA_1, upgrade
 
 # Seconds to wait for another process that holds the catalogue for the moment of a commit.
 PATIENCE = 20.0
@@ -36,17 +37,48 @@ def journal_mode(library: tuple[int, ...]) -> str:
 def reading(folder: Path) -> Iterator[sqlite3.Connection]:
     """The catalogue, read-only, in one transaction: everything that is read belongs to one revision."""
     check_directory(folder)
-    check_catalogue_file(folder)
+    written = check_catalogue_file(folder)
     with explain(folder):
         connection = _open_reader(folder)
         try:
             _harden(connection, READS)
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
-            _check_schema(connection, folder)
+            _check_schema(connection, folder, written)
+            check_length(folder)
+            if written < FORMAT:
+                connection = _upgraded(connection)
             yield connection
         finally:
             connection.close()
+
+
+def copied(folder: Path) -> sqlite3.Connection:
+    """A copy of the catalogue in memory, of one revision: what others write later does not change it."""
+    with reading(folder) as connection, explain(folder):
+        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        try:
+            connection.backup(copy)
+            _harden(copy, READS)
+        except BaseException:
+            copy.close()
+            raise
+        return copy
+
+
+def _upgraded(old: sqlite3.Connection) -> sqlite3.Connection:
+    """A copy in memory, of the newest format; the old one is closed."""
+    copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    try:
+        old.backup(copy)
+        upgrade(copy, SCHEMA)
+        _harden(copy, READS)
+    except BaseException:
+        copy.close()
+        raise
+    finally:
+        old.close()
+    return copy
 
 
 def writing(folder: Path) -> sqlite3.Connection:
@@ -56,6 +88,7 @@ def writing(folder: Path) -> sqlite3.Connection:
     with explain(folder):
         connection = _connect(folder, "rw")
         try:
+            _upgrade_in_place(connection, folder)
             _harden(connection, WRITES)
             wanted = journal_mode(sqlite3.sqlite_version_info)
             (found,) = connection.execute(f"PRAGMA journal_mode = {wanted}").fetchone()
@@ -65,7 +98,7 @@ def writing(folder: Path) -> sqlite3.Connection:
                 )
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA fullfsync = ON")
-            _check_schema(connection, folder)
+            _check_schema(connection, folder, FORMAT)
             (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if said != "ok":
                 raise DataError(f"is damaged ({said}); restore it from a backup", source=folder / CATALOGUE)
@@ -73,6 +106,24 @@ def writing(folder: Path) -> sqlite3.Connection:
             connection.close()
             raise
         return connection
+
+
+def _upgrade_in_place(connection: sqlite3.Connection, folder: Path) -> None:
+    """Turn the catalogue of an older release into one of this one, whole or not at all."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        (written,) = connection.execute("PRAGMA user_version").fetchone()
+        if written < FORMAT:
+            _check_schema(connection, folder, written)
+            upgrade(connection, SCHEMA)
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def create_catalogue(folder: Path) -> None:
@@ -110,10 +161,10 @@ def explain(folder: Path) -> Iterator[None]:
         raise DataError(f"is damaged ({error})", source=source, hint=Hint.DOCTOR_OR_BACKUP) from error
 
 
-def schema_problem(connection: sqlite3.Connection) -> str:
+def schema_problem(connection: sqlite3.Connection, written: int = FORMAT) -> str:
     """What the tables have that they should not have, or the other way round; "" where they are ours."""
-    found = _tables(connection)
-    extra, missing = found - _our_tables(), _our_tables() - found
+    found, ours = _tables(connection), _our_tables(SCHEMA if written == FORMAT else SCHEMA_1)
+    extra, missing = found - ours, ours - found
     if not extra and not missing:
         return ""
     kind, name, _ = sorted(extra or missing, key=str)[0]
@@ -165,8 +216,8 @@ def _harden(connection: sqlite3.Connection, allowed: set[int]) -> None:
     connection.set_authorizer(authorise)
 
 
-def _check_schema(connection: sqlite3.Connection, folder: Path) -> None:
-    problem = schema_problem(connection)
+def _check_schema(connection: sqlite3.Connection, folder: Path, written: int) -> None:
+    problem = schema_problem(connection, written)
     if problem:
         raise DataError(f"{problem}; it is not a catalogue that streamlabel made", source=folder / CATALOGUE)
 
@@ -175,11 +226,11 @@ def _tables(connection: sqlite3.Connection) -> frozenset[tuple[Any, ...]]:
     return frozenset(connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall())
 
 
-@lru_cache(maxsize=1)
-def _our_tables() -> frozenset[tuple[Any, ...]]:
+@lru_cache(maxsize=2)
+def _our_tables(schema: str) -> frozenset[tuple[Any, ...]]:
     connection = sqlite3.connect(":memory:")
     try:
-        connection.executescript(SCHEMA)
+        connection.executescript(schema)
         return _tables(connection)
     finally:
         connection.close()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -13,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, NotFoundError
 from streamlabel.store.assemble import assemble
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.history import (
@@ -29,8 +32,9 @@ from streamlabel.store.history import (
     records_of,
 )
 from streamlabel.store.parts import Part, list_parts, read_part
-from streamlabel.store.reader import Snapshot, damaged_columns, load_snapshot, read_files
-from streamlabel.store.sqlite import reading
+from streamlabel.store.reader import LIVE, Snapshot, damaged_columns, load_snapshot, read_files
+from streamlabel.store.segments import map_file
+from streamlabel.store.sqlite import copied, explain
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.types import CSR, FloatArray
@@ -41,10 +45,11 @@ Self = TypeVar("Self", bound="StoredModel")
 class StoredModel:
     """One revision of a stored model, read-only. It stays what it is while others write; `refresh` moves on."""
 
-    def __init__(self, snapshot: Snapshot, cache_bytes: int) -> None:
+    def __init__(self, snapshot: Snapshot, cache_bytes: int, catalogue: sqlite3.Connection | None = None) -> None:
         self._snapshot = snapshot
         self._cache = BlockCache(cache_bytes)
         self._classifiers: StoredClassifiers | None = None
+        self._own: _OwnCatalogue | None = None if catalogue is None else _OwnCatalogue(snapshot, catalogue)
 
     @property
     def path(self) -> Path:
@@ -66,7 +71,9 @@ class StoredModel:
 
     def refresh(self) -> int:
         """Read the newest revision from now on; its number."""
-        self._show(load_snapshot(self.path))
+        snapshot, catalogue = load_snapshot(self.path)
+        self._own = _OwnCatalogue(snapshot, catalogue)
+        self._show(snapshot)
         return self.revision
 
     def scores(self, X: ArrayLike | CSR) -> FloatArray:
@@ -83,7 +90,7 @@ class StoredModel:
         it was fitted on, which saves reading them.
         """
         with self._catalogue() as connection:
-            return assemble(self._snapshot, connection, self._stored(), learning=learning)
+            return assemble(self._snapshot, connection, self._stored(), learning=learning, maps=self._maps())
 
     def labels(self) -> list[LabelRecord]:
         """Everything that is known about each label."""
@@ -115,7 +122,7 @@ class StoredModel:
         """A part as `put_part` got it; its arrays are mapped, and cannot be written to."""
         with self._catalogue() as connection:
             files = read_files(connection, self.path, self.n_features)
-            return read_part(self.path, connection, files, name, self.revision)
+            return read_part(self.path, connection, files, name, self.revision, maps=self._maps())
 
     def sizes(self) -> StoreSizes:
         """Bytes on the disk, by what they are for."""
@@ -123,8 +130,17 @@ class StoredModel:
             return read_sizes(connection, self.path)
 
     def verify(self) -> list[str]:
-        """Read every row of this revision; what is wrong, label by label. [] where all is whole."""
-        return [self._snapshot.complaint(column, problem) for column, problem in damaged_columns(self._snapshot)]
+        """Read every row of this revision, and all that is said about it; what is wrong. [] where all is whole."""
+        found = [self._snapshot.complaint(column, problem) for column, problem in damaged_columns(self._snapshot)]
+        for read in (self.labels, self.history, self.metrics, lambda: self.model(learning=True), *self._each_part()):
+            try:
+                read()
+            except (DataError, NotFoundError) as error:
+                found.append(str(error))
+        return found
+
+    def _each_part(self) -> list[Callable[[], Part]]:
+        return [partial(self.get_part, name) for name in self.parts()]
 
     def close(self) -> None:
         """Nothing is held by a reader."""
@@ -140,10 +156,15 @@ class StoredModel:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r}, revision {self.revision}, {len(self.label_names)} labels)"
 
+    def _maps(self) -> Mapping[int, memoryview]:
+        return {} if self._own is None else self._own.maps
+
     @contextmanager
     def _catalogue(self) -> Iterator[sqlite3.Connection]:
-        with reading(self.path) as connection:
-            yield connection
+        if self._own is None:  # a writer that was closed reads on
+            self._own = _OwnCatalogue(self._snapshot, copied(self.path))
+        with self._own.lock, explain(self.path):
+            yield self._own.connection
 
     def _stored(self) -> StoredClassifiers:
         if self._classifiers is None:
@@ -152,6 +173,23 @@ class StoredModel:
 
     def _show(self, snapshot: Snapshot) -> None:
         self._snapshot, self._classifiers = snapshot, None
+
+
+class _OwnCatalogue:
+    """The catalogue and the files of parts as they were when a revision was opened; a vacuum does not touch them."""
+
+    def __init__(self, snapshot: Snapshot, connection: sqlite3.Connection) -> None:
+        self.connection, self.lock = connection, threading.RLock()
+        weakref.finalize(self, connection.close)
+        files = read_files(connection, snapshot.folder, snapshot.n_features)
+        used = connection.execute(
+            f"SELECT a.segment FROM part_array a JOIN part v ON v.number = a.part WHERE {LIVE}",
+            {"revision": snapshot.revision},
+        )
+        self.maps: dict[int, memoryview] = {}
+        for number in {number for (number,) in used.fetchall()} & files.keys():
+            with suppress(DataError, NotFoundError):  # it is said when it is asked for
+                self.maps[number] = map_file(snapshot.folder, files[number])
 
 
 def without_damaged(snapshot: Snapshot) -> Snapshot:

@@ -18,10 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from streamlabel.errors import DataError, Hint
 from streamlabel.store.format import DENSE, HEADER_SIZE, PART, SPARSE
 from streamlabel.store.guard import WriterLock, now, open_regular
 from streamlabel.store.parts import Part, align, array_content, check_part
+from streamlabel.store.seals import combined, digest_by_revision, part_checksum, seal
 from streamlabel.store.segments import (
     LARGEST,
     FileInfo,
@@ -111,7 +114,8 @@ class StoreWriter:
         (last,) = self.connection.execute("SELECT coalesce(max(number), 0) FROM segment").fetchone()
         info = FileInfo(kind, last + 1, self.n_features, n_rows, n_bytes)
         descriptor = create_file(self.folder, info)
-        self.connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, 0, 0)", (info.number, kind, n_rows, n_bytes))
+        row = (info.number, kind, n_rows, n_bytes, 0, 0)
+        self.connection.execute("INSERT INTO segment VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, seal(*row)))
         return info, descriptor
 
     def file_info(self, number: int) -> FileInfo:
@@ -127,9 +131,14 @@ class StoreWriter:
     def finish(self, segment: _OpenSegment) -> None:
         """Its rows are on the disk when this returns, and counted in the catalogue."""
         sync(segment.descriptor)
+        self.count(segment.info, segment.used_rows, segment.used_bytes)
+
+    def count(self, info: FileInfo, used_rows: int, used_bytes: int) -> None:
+        """Write into the catalogue how much of a file is used."""
+        row = (info.number, info.kind, info.n_rows, info.n_bytes, used_rows, used_bytes)
         self.connection.execute(
-            "UPDATE segment SET used_rows = ?, used_bytes = ? WHERE number = ?",
-            (segment.used_rows, segment.used_bytes, segment.info.number),
+            "UPDATE segment SET used_rows = ?, used_bytes = ?, seal = ? WHERE number = ?",
+            (used_rows, used_bytes, seal(*row), info.number),
         )
 
     def _create(self, kind: int, n_rows: int, n_bytes: int) -> _OpenSegment:
@@ -191,12 +200,32 @@ class Change:
     def __init__(self, writer: StoreWriter, action: str, detail: Any, key: str | None) -> None:
         self._writer, self._touched = writer, False
         self.connection: sqlite3.Connection = writer.connection
-        (last,) = self.connection.execute("SELECT coalesce(max(number), 0) FROM revision").fetchone()
+        query = "SELECT number, digest FROM revision ORDER BY number DESC LIMIT 1"
+        last, self.digest = self.connection.execute(query).fetchone() or (0, 0)
         self.revision = int(last) + 1
-        values = (self.revision, now(), writer.actor, action, json.dumps(detail, ensure_ascii=False))
-        self.connection.execute("INSERT INTO revision VALUES (?, ?, ?, ?, ?)", values)
+        self._about = (self.revision, now(), writer.actor, action, json.dumps(detail, ensure_ascii=False))
         if key is not None:
-            self.connection.execute("INSERT INTO event VALUES (?, ?)", (key, self.revision))
+            self.insert("event", (key, self.revision))
+
+    def insert(self, table: str, *rows: Sequence[Any]) -> None:
+        """Write rows of a table whose last column is their seal."""
+        for row in rows:
+            places = ", ".join("?" * (len(row) + 1))
+            self.connection.execute(f"INSERT INTO {table} VALUES ({places})", (*row, seal(*row)))
+
+    def end(self, table: str, condition: str, values: Sequence[Any]) -> int:
+        """End the live versions or parts of which this is true; how many there were."""
+        live = f"FROM {table} WHERE retired IS NULL AND {condition}"
+        rows = self.connection.execute(f"SELECT number, checksum {live}", values).fetchall()
+        self.connection.executemany(
+            f"UPDATE {table} SET retired = ? WHERE number = ?", [(self.revision, number) for number, _ in rows]
+        )
+        self.digest ^= combined(np.array([checksum for _, checksum in rows], dtype=np.int64))
+        return len(rows)
+
+    def recount(self) -> None:
+        """Make the digest from what is live, after a repair took out what could not be trusted."""
+        self.digest = digest_by_revision(self.connection, [self.revision])[self.revision]
 
     def rows(self, weights: FloatArray) -> list[tuple[Place, bytes]]:
         """Write classifiers (k, d); where they lie, and their bytes."""
@@ -220,20 +249,31 @@ class Change:
     def part(self, name: str, part: Part) -> None:
         """Write a part; it takes the place of the one of the same name."""
         content = check_part(name, part)
-        self.connection.execute("UPDATE part SET retired = ? WHERE name = ? AND retired IS NULL", (self.revision, name))
-        cursor = self.connection.execute(
-            "INSERT INTO part (name, content, born) VALUES (?, ?, ?)", (name, content, self.revision)
-        )
+        self.end("part", "name = ?", (name,))
+        (last,) = self.connection.execute("SELECT coalesce(max(number), 0) FROM part").fetchone()
+        arrays: list[Sequence[Any]] = []
         if part.arrays:
-            self._arrays(cursor.lastrowid, {key: array_content(array) for key, array in part.arrays.items()})
+            arrays = self._arrays({key: array_content(array) for key, array in part.arrays.items()})
+        self.begin_part(last + 1, name, content, arrays)
+
+    def begin_part(self, number: int, name: str, content: str, arrays: Sequence[Sequence[Any]]) -> None:
+        """A part from this revision on; ``arrays`` are the rows that say where its arrays lie."""
+        checksum = part_checksum(name, content, arrays)
+        row = (number, name, content, checksum, self.revision)
+        self.connection.execute("INSERT INTO part VALUES (?, ?, ?, ?, ?, NULL)", row)
+        self.connection.executemany(
+            "INSERT INTO part_array VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [(number, *array) for array in arrays]
+        )
+        self.digest ^= checksum
 
     def flush(self) -> None:
-        """Everything written is on the disk when this returns."""
+        """Everything written is on the disk when this returns, and the revision is in the catalogue."""
         if self._touched:
             self._writer.finish_all()
+        self.insert("revision", (*self._about, self.digest))
 
-    def _arrays(self, part: int | None, arrays: dict[str, tuple[memoryview, str, str]]) -> None:
-        starts, end = [], 0
+    def _arrays(self, arrays: dict[str, tuple[memoryview, str, str]]) -> list[Sequence[Any]]:
+        starts, end, rows = [], 0, []
         for content, _, _ in arrays.values():
             starts.append(align(end))
             end = starts[-1] + len(content)
@@ -241,11 +281,11 @@ class Change:
         try:
             for start, (name, (content, dtype, shape)) in zip(starts, arrays.items(), strict=True):
                 write_at(descriptor, content, HEADER_SIZE + start)
-                row: Sequence[Any] = (part, name, dtype, shape, info.number, start, len(content), zlib.crc32(content))
-                self.connection.execute("INSERT INTO part_array VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+                rows.append((name, dtype, shape, info.number, start, len(content), zlib.crc32(content)))
             sync(descriptor)
         finally:
             os.close(descriptor)
+        return rows
 
 
 @contextmanager
