@@ -8,10 +8,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from sealing import reseal
 
 from streamlabel import ModelStore
 from streamlabel.errors import ConflictError, DataError, NotFoundError
-from streamlabel.store.format import APPLICATION_ID, file_name
+from streamlabel.store.format import APPLICATION_ID, FORMAT, file_name
 
 REFUSED = (DataError, NotFoundError, ConflictError)
 
@@ -106,10 +107,13 @@ def test_a_view_in_the_place_of_a_table_runs_nothing(stored):
     ],
 )
 def test_numbers_that_lie_are_refused(stored, statement, match):
+    """By their seals; and with seals that are right, too."""
     try:
         edit(stored, statement)
     except (sqlite3.IntegrityError, sqlite3.OperationalError):
         return  # SQLite itself does not hold it
+    refused(stored)
+    reseal(stored)
     if match is None:
         try:
             store = ModelStore.open(stored)
@@ -142,6 +146,8 @@ def test_numbers_that_lie_are_refused(stored, statement, match):
 )
 def test_arrays_that_lie_are_refused(stored, statement):
     edit(stored, statement)
+    refused(stored, learning=True)
+    reseal(stored)
     refused(stored, learning=True)
 
 
@@ -197,11 +203,11 @@ def test_other_files_are_refused(stored, content):
 
 
 def test_other_databases_and_formats_are_refused(stored, tmp_path):
-    edit(stored, "PRAGMA user_version = 2")
-    refused(stored, match=r"format 2, and this release reads up to 1: upgrade streamlabel")
+    edit(stored, f"PRAGMA user_version = {FORMAT + 1}")
+    refused(stored, match=rf"format {FORMAT + 1}, and this release reads up to {FORMAT}: upgrade streamlabel")
     with pytest.raises(DataError, match="upgrade"):
         ModelStore.open(stored, "a")
-    edit(stored, "PRAGMA user_version = 1", f"PRAGMA application_id = {APPLICATION_ID + 1}")
+    edit(stored, f"PRAGMA user_version = {FORMAT}", f"PRAGMA application_id = {APPLICATION_ID + 1}")
     refused(stored, match="another program")
     file = tmp_path / "model.pkl"
     file.write_bytes(b"\x80\x04.")

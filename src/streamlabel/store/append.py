@@ -159,7 +159,7 @@ def insert_labels(
             int(report.anchored), report.loss, int(report.coupled), float(report.gap), relations_digest(related),
             answered,
         )  # fmt: skip
-        rows.append((*where, *facts, place_seal(*where), facts_seal(number, *facts)))
+        rows.append((*where, *facts, place_seal(*where), facts_seal(number, facts)))
         versions.append((label, number, states.names[j], float(states.decisions.thresholds[j])))
         relations += [(number, *one) for one in related]
     connection.executemany(CLASSIFIER, rows)

@@ -86,7 +86,7 @@ def _entry_problem(row: tuple[Any, ...], related: int, said: Any, threshold: Any
             return "its name, threshold or place was written to"
         if place_seal(classifier, owner, number, slot, start, nnz, expected, intercept) != place:
             return "its name, threshold or place was written to"
-        if facts_seal(classifier, *known) != facts:
+        if facts_seal(classifier, known) != facts:
             return "what is known of it was written to"
     except (struct.error, AttributeError, UnicodeEncodeError):
         return "what is known of it is not what we write"

@@ -238,7 +238,7 @@ def _take_out(change: Change, finding: Finding) -> None:
         run("DELETE FROM answer WHERE classifier = ?", (finding.subject,))
         columns = "id, slope, shift, n_yes, n_no, n_unasked, lam, beta, share, anchored, loss, coupled, gap, relations"
         row = run(f"SELECT {columns} FROM classifier WHERE id = ?", (finding.subject,)).fetchone()
-        sealed = (facts_seal(*row, None), finding.subject)
+        sealed = (facts_seal(row[0], (*row[1:], None)), finding.subject)
         run("UPDATE classifier SET answers = NULL, facts = ? WHERE id = ?", sealed)
 
 

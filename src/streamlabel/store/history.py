@@ -140,7 +140,7 @@ def read_history(connection: sqlite3.Connection, folder: Path, label: str | None
             raise NotFoundError(f"{folder}: no label was ever called {label!r}")
         rows = [row for row in rows if row[0] in numbers]
     try:
-        return [Revision(*row[:4], json.loads(row[4])) for row in rows]
+        return [Revision(row[0], row[1], row[2], row[3], json.loads(row[4])) for row in rows]
     except (TypeError, ValueError, RecursionError) as error:
         problem = f"its history is damaged ({error})"
         raise DataError(problem, source=folder / CATALOGUE, hint=Hint.DOCTOR) from error
@@ -216,7 +216,7 @@ def _label_record(row: tuple[Any, ...], source: object) -> LabelRecord:
     name, born, origin, slope, shift = values[1], values[2], values[4], values[16], values[17]
     problem = ""
     try:
-        if facts_seal(number, slope, shift, *values[5:15], relations, answers) != facts:
+        if facts_seal(number, (slope, shift, *values[5:15], relations, answers)) != facts:
             problem = f"label {name!r}: what is known of it was written to"
     except (struct.error, AttributeError, UnicodeEncodeError):
         kinds = ", ".join(sorted({type(value).__name__ for value in values[5:18] if value is not None}))

@@ -120,8 +120,8 @@ def _read_array(
         raise DataError(f"array {name!r} is not described as we describe arrays; refused", source=source)
     if start < 0 or start % ALIGNMENT or start + n_bytes > info.n_bytes:
         raise DataError(f"array {name!r} lies outside of {info.name}; refused", source=source)
-    known = None if maps is None else maps.get(number)
-    whole = map_file(folder, info, lenient=lenient) if known is None else known
+    mapped = None if maps is None else maps.get(number)
+    whole = map_file(folder, info, lenient=lenient) if mapped is None else mapped
     content = whole[start : start + n_bytes]
     if len(content) != n_bytes or zlib.crc32(content) != expected:
         problem = f"array {name!r} is damaged: its checksum is wrong"

@@ -37,12 +37,12 @@ def place_seal(
     return zlib.crc32(_PLACE.pack(number, label, segment, slot, start, nnz, checksum, intercept))
 
 
-def facts_seal(
-    number: int, slope: float, shift: float, n_yes: int, n_no: int, n_unasked: int | None, lam: float | None,
-    beta: float | None, share: float, anchored: int, loss: str, coupled: int, gap: float, relations: int,
-    answers: int | None,
-) -> int:  # fmt: skip
-    """The checksum of how a classifier was learned, and of its probabilities."""
+def facts_seal(number: int, facts: Sequence[Any]) -> int:
+    """The checksum of how a classifier was learned, and of its probabilities.
+
+    facts : slope, shift, n_yes, n_no, n_unasked, lam, beta, share, anchored, loss, coupled, gap, relations, answers
+    """
+    slope, shift, n_yes, n_no, n_unasked, lam, beta, share, anchored, loss, coupled, gap, relations, answers = facts
     numbers = _FACTS.pack(
         number, slope, shift, n_yes, n_no, -1 if n_unasked is None else n_unasked, np.nan if lam is None else lam,
         np.nan if beta is None else beta, share, anchored, coupled, gap, relations, -1 if answers is None else answers,

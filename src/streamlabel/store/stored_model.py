@@ -5,9 +5,8 @@ from __future__ import annotations
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -19,6 +18,7 @@ from sklearn.utils.validation import check_array
 from streamlabel.errors import DataError, NotFoundError
 from streamlabel.store.assemble import assemble
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
+from streamlabel.store.doctor import HISTORY, examine
 from streamlabel.store.history import (
     LabelChange,
     LabelRecord,
@@ -131,16 +131,13 @@ class StoredModel:
 
     def verify(self) -> list[str]:
         """Read every row of this revision, and all that is said about it; what is wrong. [] where all is whole."""
-        found = [self._snapshot.complaint(column, problem) for column, problem in damaged_columns(self._snapshot)]
-        for read in (self.labels, self.history, self.metrics, lambda: self.model(learning=True), *self._each_part()):
-            try:
-                read()
-            except (DataError, NotFoundError) as error:
-                found.append(str(error))
-        return found
-
-    def _each_part(self) -> list[Callable[[], Part]]:
-        return [partial(self.get_part, name) for name in self.parts()]
+        damaged = list(damaged_columns(self._snapshot))
+        said = {("label", int(self._snapshot.labels[column])) for column, _ in damaged}
+        others = (finding for finding in examine(self.path) if (finding.kind, finding.subject) not in said)
+        return [
+            *(self._snapshot.complaint(column, problem) for column, problem in damaged),
+            *(f"{one.where}: {one.problem}" for one in others if one.kind not in ("orphan", HISTORY)),
+        ]
 
     def close(self) -> None:
         """Nothing is held by a reader."""

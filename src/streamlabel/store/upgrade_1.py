@@ -76,7 +76,7 @@ def upgrade(connection: sqlite3.Connection, schema: str) -> None:
         facts = (*row, related, answers.get(row[0]))
         run(
             f"INSERT INTO classifier VALUES ({', '.join('?' * 24)})",
-            (*facts, place_seal(*row[:8]), facts_seal(row[0], *facts[8:])),
+            (*facts, place_seal(*row[:8]), facts_seal(row[0], facts[8:])),
         )
     for number, name, content, born, retired in old["part"]:
         mine = [array[1:] for array in arrays if array[0] == number]

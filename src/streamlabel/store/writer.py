@@ -201,8 +201,8 @@ class Change:
         self._writer, self._touched = writer, False
         self.connection: sqlite3.Connection = writer.connection
         query = "SELECT number, digest FROM revision ORDER BY number DESC LIMIT 1"
-        last, self.digest = self.connection.execute(query).fetchone() or (0, 0)
-        self.revision = int(last) + 1
+        last, digest = self.connection.execute(query).fetchone() or (0, 0)
+        self.revision, self.digest = int(last) + 1, int(digest)
         self._about = (self.revision, now(), writer.actor, action, json.dumps(detail, ensure_ascii=False))
         if key is not None:
             self.insert("event", (key, self.revision))
@@ -273,7 +273,8 @@ class Change:
         self.insert("revision", (*self._about, self.digest))
 
     def _arrays(self, arrays: dict[str, tuple[memoryview, str, str]]) -> list[Sequence[Any]]:
-        starts, end, rows = [], 0, []
+        starts, end = [], 0
+        rows: list[Sequence[Any]] = []
         for content, _, _ in arrays.values():
             starts.append(align(end))
             end = starts[-1] + len(content)
