@@ -1,6 +1,6 @@
-"""The package's exceptions, each with what was wrong, where, and what to do; and close matches for an unknown name.
+"""The package's exceptions and warnings, and close matches for an unknown name.
 
-The error tree.
+Each message says what was wrong, where, and what to do.
 
 ::
 
@@ -22,7 +22,7 @@ from difflib import get_close_matches
 
 
 class StreamlabelError(Exception):
-    """Base of every error that streamlabel raises on purpose. Its text is one message for a person."""
+    """The base of every error that streamlabel raises on purpose. Its text is one message for a person."""
 
 
 class DataError(StreamlabelError, ValueError):
@@ -41,19 +41,19 @@ class DataError(StreamlabelError, ValueError):
 
 
 class NotFoundError(StreamlabelError, LookupError):
-    """A name that nothing answers to. The message lists what there is, or how to get it."""
+    """An unknown name or a missing file. The message lists what there is, or how to get it."""
 
 
 class ConflictError(StreamlabelError, ValueError):
-    """The request contradicts what is already there (a label name that is taken)."""
+    """A request that contradicts what is already there (a label name that is taken)."""
 
 
 class DownloadError(StreamlabelError, OSError):
-    """A file could not be fetched, or what came is not what was published."""
+    """A download that failed, or that brought something else than what was published."""
 
 
 class MissingExtraError(StreamlabelError, ImportError):
-    """An optional package is not installed."""
+    """An optional package that is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         self.package = package
@@ -66,15 +66,15 @@ class MissingExtraError(StreamlabelError, ImportError):
 
 
 class ConvergenceWarning(UserWarning):
-    """A solver stopped before it reached its tolerance; the report says how far it got."""
+    """A warning that a solver stopped before it reached its tolerance; the report says how far it got."""
 
 
 class AnnotationWarning(UserWarning):
-    """The answers for a label are usable, but poorer than they look (positives only, very few, ...)."""
+    """A warning that the answers for a label are usable, but poorer than they look (positives only, very few, ...)."""
 
 
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:
-    """A question with the names that are close; "" where there are none.
+    """Suggest close matches for an unknown name; "" if there are none.
 
     >>> did_you_mean("SSL", ["SLL", "LEML"])
     "did you mean 'SLL'?"
