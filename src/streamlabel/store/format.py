@@ -1,10 +1,10 @@
-"""The number of the format, the names of the files, the tables. Nothing here reads or writes.
+"""The format of a stored model: its number, the names of the files, the tables. Nothing here reads or writes.
 
 To raise the format (a change that an older release would read wrongly: a table, a column, a layout of bytes):
 
 1. Add one to `FORMAT`, and change `SCHEMA` or `HEADER` here.
 2. Write ``store/upgrade_N.py`` with one function that turns a catalogue of format N into one of N + 1 inside a
-   transaction, and call it in `catalogue.writing`, under the writer's lock. Segments are never rewritten by an upgrade.
+   transaction, and call it in `sqlite.writing`, under the writer's lock. Segments are never rewritten by an upgrade.
 3. Keep reading format N: what `reader` and `parts` need of it moves to ``store/upgrade_N.py`` too.
 4. Run ``python tests/store/make_format_model.py``: a small model of the new format joins those of the old ones in
    ``tests/store/formats``. They are never changed or deleted; every release opens all of them.
@@ -72,7 +72,7 @@ CREATE TABLE part_array (
 
 
 def file_name(kind: int, number: int) -> str:
-    """The file of a segment. Names are made from numbers only, so no catalogue can name a file elsewhere."""
+    """The name of a segment's file, made from numbers only, so that no catalogue can name a file elsewhere."""
     if kind not in KINDS or not 1 <= number <= MOST_FILES:
         raise ValueError(f"no file has kind {kind!r} and number {number!r}")
     letter, suffix = KINDS[kind]

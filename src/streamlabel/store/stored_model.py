@@ -48,6 +48,7 @@ class StoredModel:
 
     @property
     def path(self) -> Path:
+        """The directory of the model."""
         return self._snapshot.folder
 
     @property
@@ -65,7 +66,7 @@ class StoredModel:
         return self._snapshot.n_features
 
     def refresh(self) -> int:
-        """Read the newest revision from now on; its number."""
+        """Read the newest revision from now on; returns its number."""
         self._show(load_snapshot(self.path))
         return self.revision
 
@@ -86,7 +87,7 @@ class StoredModel:
             return assemble(self._snapshot, connection, self._stored(), learning=learning)
 
     def labels(self) -> list[LabelRecord]:
-        """Everything that is known about each label."""
+        """The records of all labels: everything that is known about each."""
         with self._catalogue() as connection:
             return records_of(connection, self._snapshot)
 
@@ -96,7 +97,7 @@ class StoredModel:
             return read_history(connection, self.path, label)
 
     def diff(self, before: int, after: int | None = None) -> list[LabelChange]:
-        """What happened to the labels between two revisions; up to the one that is read by default."""
+        """The changes of the labels between two revisions; up to the one that is read by default."""
         with self._catalogue() as connection:
             return read_diff(connection, self.path, before, self.revision if after is None else after)
 
@@ -118,16 +119,16 @@ class StoredModel:
             return read_part(self.path, connection, files, name, self.revision)
 
     def sizes(self) -> StoreSizes:
-        """Bytes on the disk, by what they are for."""
+        """The bytes on the disk, by what they are for."""
         with self._catalogue() as connection:
             return read_sizes(connection, self.path)
 
     def verify(self) -> list[str]:
-        """Read every row of this revision; what is wrong, label by label. [] where all is whole."""
+        """Check every row of this revision; returns what is wrong, label by label, [] if all is whole."""
         return [self._snapshot.complaint(column, problem) for column, problem in damaged_columns(self._snapshot)]
 
     def close(self) -> None:
-        """Nothing is held by a reader."""
+        """Do nothing: a reader holds nothing."""
 
     def __enter__(self: Self) -> Self:
         return self
@@ -155,6 +156,6 @@ class StoredModel:
 
 
 def without_damaged(snapshot: Snapshot) -> Snapshot:
-    """The labels whose rows are whole; reads every row."""
+    """The snapshot with only the labels whose rows are whole; reads every row."""
     damaged = [column for column, _ in damaged_columns(snapshot)]
     return snapshot.take(np.setdiff1d(np.arange(len(snapshot.labels)), damaged))
