@@ -1,6 +1,6 @@
-"""The package's exceptions, each with what was wrong, where, and what to do; and close matches for an unknown name.
+"""The package's exceptions and warnings, and close matches for an unknown name.
 
-The error tree.
+Each message says what was wrong, where, and what to do.
 
 ::
 
@@ -60,7 +60,7 @@ class Hint(Enum):
 
 
 class StreamlabelError(Exception):
-    """Base of every error that streamlabel raises on purpose. Its text is one message for a person.
+    """The base of every error that streamlabel raises on purpose. Its text is one message for a person.
 
     hint, hint_value : what to do about it, and what stands for {} in the words of that; the text ends with them
     """
@@ -104,19 +104,19 @@ class DataError(StreamlabelError, ValueError):
 
 
 class NotFoundError(StreamlabelError, LookupError):
-    """A name that nothing answers to. The message lists what there is, or how to get it."""
+    """An unknown name or a missing file. The message lists what there is, or how to get it."""
 
 
 class ConflictError(StreamlabelError, ValueError):
-    """The request contradicts what is already there (a label name that is taken)."""
+    """A request that contradicts what is already there (a label name that is taken)."""
 
 
 class DownloadError(StreamlabelError, OSError):
-    """A file could not be fetched, or what came is not what was published."""
+    """A download that failed, or that brought something else than what was published."""
 
 
 class MissingExtraError(StreamlabelError, ImportError):
-    """An optional package is not installed. ``extra`` None: no extra of streamlabel has it, it comes alone."""
+    """An optional package that is not installed. ``extra`` None: no extra of streamlabel has it, it comes alone."""
 
     def __init__(self, package: str, extra: str | None, purpose: str) -> None:
         self.package = package
@@ -129,11 +129,11 @@ class MissingExtraError(StreamlabelError, ImportError):
 
 
 class ConvergenceWarning(UserWarning):
-    """A solver stopped before it reached its tolerance; the report says how far it got."""
+    """A warning that a solver stopped before it reached its tolerance; the report says how far it got."""
 
 
 class AnnotationWarning(UserWarning):
-    """The answers for a label are usable, but poorer than they look (positives only, very few, ...)."""
+    """A warning that the answers for a label are usable, but poorer than they look (positives only, very few, ...)."""
 
 
 def how_to_install(*packages: str, extra: str | None = None) -> str:
@@ -150,7 +150,7 @@ def how_to_install(*packages: str, extra: str | None = None) -> str:
 
 
 def did_you_mean(wanted: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """A question with the names that are close; "" where there are none. ``cutoff`` 1: the same but for case.
+    """Suggest close matches for an unknown name; "" if there are none. ``cutoff`` 1: the same but for case.
 
     >>> did_you_mean("SSL", ["SLL", "LEML"])
     "did you mean 'SLL'?"

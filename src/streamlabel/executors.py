@@ -1,9 +1,7 @@
 """Map and map-reduce in this process, or in threads or processes through joblib.
 
-What an executor is: two functions, and what a caller may rely on.
-
 Executors are passed in as arguments; the mathematics knows none of them. `SerialExecutor` is the default and the
-reference: every other one gives what it gives, in the same order (``tests/contracts/test_executors.py``).
+reference: every other one gives the same results in the same order (``tests/contracts/test_executors.py``).
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ Result = TypeVar("Result")
 
 @runtime_checkable
 class Executor(Protocol):
-    """Applies a function to many items, here or elsewhere.
+    """An object that applies a function to many items, here or elsewhere.
 
     The function and the items may travel to another process: they hold data, not open files or locks, and the function
     does not count on changing its arguments. The first exception that a function raises ends the call and reaches the
@@ -31,7 +29,7 @@ class Executor(Protocol):
     """
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """``[function(item) for item in items]``, in this order."""
+        """Apply the function to every item: ``[function(item) for item in items]``, in this order."""
         ...
 
     def map_reduce(
@@ -40,16 +38,17 @@ class Executor(Protocol):
         items: Iterable[Item],
         combine: Callable[[Result, Result], Result],
     ) -> Result:
-        """``combine(... combine(combine(r0, r1), r2) ...)``, with ``ri = function(item_i)``: from the left, in order.
+        """Apply the function to every item and combine the results from the left, in order.
 
-        Items are drawn as they are needed and results combined as they come, so neither is ever there as a whole.
-        No items are an error (DataError): there is nothing to combine.
+        With ``ri = function(item_i)`` this is ``combine(... combine(combine(r0, r1), r2) ...)``. Items are drawn as
+        they are needed and results combined as they come, so neither is ever there as a whole. No items are an error
+        (DataError): there is nothing to combine.
         """
         ...
 
 
 class SerialExecutor:
-    """Implements `Executor` without workers.
+    """An `Executor` without workers.
 
     >>> SerialExecutor().map(abs, [-2, 1])
     [2, 1]
@@ -81,11 +80,11 @@ _WAVE = 4  # items a worker, in each wave of a map_reduce
 
 
 class JoblibExecutor:
-    """Implements `Executor` on several cores.
+    """An `Executor` on several cores, in threads or processes of joblib.
 
     Parameters
     ----------
-    n_jobs : workers; -1 for one a core, -2 for one less, and so on
+    n_jobs : workers; -1 for one per core, -2 for one less, and so on
     prefer : "threads" share memory and start at once, for functions that spend their time in compiled code;
         "processes" do not share the interpreter, take about a second to start, and copy what travels (arrays above
         1 MB are mapped instead, read-only)

@@ -1,4 +1,4 @@
-"""The plain data that travels between the layers. Frozen; nothing here computes."""
+"""The plain data that travels between the layers: frozen, without any computation."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Dataset:
     ----------
     X : csr_array (n_rows, n_features), float32 or float64, finite, indices sorted and unique
     Y : csr_array (n_rows, n_labels), int8, every stored value 1
-    label_names : one name a column of Y, all different
-    feature_names : one name a column of X, or None where the source has none
-    row_ids : one id a row, or None where the source has none
+    label_names : one name per column of Y, all different
+    feature_names : one name per column of X, or None if the source has none
+    row_ids : one id per row, or None if the source has none
     row_dates : datetime64[D] (n_rows,), or None
     source : where it came from, for messages
     """
@@ -58,7 +58,7 @@ class Dataset:
         )
 
     def take_rows(self, rows: IntArray) -> Dataset:
-        """The same set with these rows only, in this order."""
+        """The same data set with these rows only, in this order."""
         return replace(
             self,
             X=self.X[rows],
@@ -68,7 +68,7 @@ class Dataset:
         )
 
     def take_labels(self, labels: IntArray) -> Dataset:
-        """The same set with these labels only, in this order."""
+        """The same data set with these labels only, in this order."""
         return replace(self, Y=self.Y[:, labels], label_names=tuple(self.label_names[j] for j in labels))
 
 
@@ -76,7 +76,7 @@ class Dataset:
 class TextDataset:
     """Texts and their labels, before the texts become numbers (see ``data.text``).
 
-    Y, label_names, row_ids, row_dates and source are as in `Dataset`; ``texts`` has one entry a row.
+    Y, label_names, row_ids, row_dates and source are as in `Dataset`; ``texts`` has one entry per row.
     """
 
     texts: Sequence[str]
@@ -100,7 +100,7 @@ class TextDataset:
 
 @dataclass(frozen=True)
 class SolveReport:
-    """What a solver did: which one, how far it got, whether that was far enough.
+    """The report of a solver: which one it was, how far it got, whether that was far enough.
 
     ``violation`` is the solver's own distance from the optimum (a relative duality gap for the lasso, a relative
     residual for the classifier), ``tolerance`` what was asked for.

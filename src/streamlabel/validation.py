@@ -1,4 +1,4 @@
-"""Arrays and names in: one canonical form, checked once, at the door."""
+"""Checks of arrays and names that come in: one canonical form, checked once, at the door."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MAX_NAME_LENGTH = 200
 
 
 def canonical_csr(X: Any, *, dtype: Any = None, name: str = "X") -> CSR:
-    """X as csr_array: 2-D, float32 or float64, finite, indices sorted, duplicates summed. The input is not changed.
+    """Convert X to csr_array: 2-D, float32 or float64, finite, indices sorted, duplicates summed.
 
-    ``dtype=None`` keeps float32 and float64 as they are and turns everything else into float64.
+    The input is not changed. ``dtype=None`` keeps float32 and float64 and turns everything else into float64.
     """
     if not sparse.issparse(X):
         X = np.asarray(X)
@@ -40,7 +40,7 @@ def canonical_csr(X: Any, *, dtype: Any = None, name: str = "X") -> CSR:
 
 
 def checked_matrix(M: Any, *, name: str = "X") -> CSR | FloatArray:
-    """Finite float64 numbers in a matrix; sparse stays sparse."""
+    """A matrix of finite float64 numbers, checked; sparse stays sparse."""
     if sparse.issparse(M):
         return canonical_csr(M, dtype=np.float64, name=name)
     try:
@@ -56,7 +56,7 @@ def checked_matrix(M: Any, *, name: str = "X") -> CSR | FloatArray:
 
 
 def canonical_labels(Y: Any, *, name: str = "Y") -> CSR:
-    """Y as csr_array of int8 ones: 2-D, entries 0 or 1 (booleans too), no stored zeros. The input is not changed."""
+    """Labels as csr_array of int8 ones: 2-D, entries 0 or 1 (booleans too), no stored zeros. Y is not changed."""
     matrix = canonical_csr(Y, dtype=np.float64, name=name)
     if matrix.nnz and not np.isin(matrix.data, (0.0, 1.0)).all():
         bad = matrix.data[~np.isin(matrix.data, (0.0, 1.0))][0]
@@ -69,7 +69,7 @@ def canonical_labels(Y: Any, *, name: str = "Y") -> CSR:
 
 
 def check_label_names(names: Iterable[str], n_labels: int, *, taken: Iterable[str] = ()) -> tuple[str, ...]:
-    """Names as a tuple of NFC strings: as many as labels, 1 to 200 characters, printable, different from each other."""
+    """Check label names: as many as labels, 1 to 200 characters, printable, all different. Returns NFC strings."""
     if isinstance(names, str):
         raise DataError(f"label_names is the string {names!r}; give a list of names, [{names!r}]")
     result = tuple(unicodedata.normalize("NFC", str(name)) for name in names)
@@ -89,5 +89,5 @@ def check_label_names(names: Iterable[str], n_labels: int, *, taken: Iterable[st
 
 
 def default_label_names(n_labels: int, *, first: int = 0) -> tuple[str, ...]:
-    """``label_0``, ``label_1``, ... for labels that came without a name."""
+    """Names for labels that came without one: ``label_0``, ``label_1``, ..."""
     return tuple(f"label_{first + j}" for j in range(n_labels))

@@ -1,1 +1,1 @@
-"""Methods to compare with: one classifier a label, LEML, SLEEC."""
+"""Methods to compare with: one classifier per label, LEML, SLEEC."""

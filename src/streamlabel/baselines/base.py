@@ -1,4 +1,4 @@
-"""What the estimators share whose labels are those of `fit`: arguments in, scores out as decisions."""
+"""The common base of classifiers whose labels are those of `fit`: arguments checked, scores made into decisions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FixedLabelClassifier(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """DataError for a parameter that cannot be used."""
+        """Raise DataError for a parameter that cannot be used."""
 
     @abstractmethod
     def _learn(self, X: CSR | FloatArray, labels: CSR) -> None:
@@ -37,7 +37,7 @@ class FixedLabelClassifier(ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _scores(self, X: CSR | FloatArray) -> FloatArray:
-        """(n, m)."""
+        """The scores of all labels, (n, m)."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -48,7 +48,7 @@ class FixedLabelClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: ArrayLike | CSR, y: ArrayLike | CSR, label_names: Iterable[str] | None = None) -> Self:
         """Learn all labels together. Forgets everything learned before.
 
-        y is a label matrix (n, m) of 0/1, dense or sparse. A vector of classes is also taken, as one label a class
+        y is a label matrix (n, m) of 0/1, dense or sparse. A vector of classes is also taken, as one label per class
         (then `predict` gives classes).
         """
         self._check_parameters()
@@ -71,7 +71,7 @@ class FixedLabelClassifier(ClassifierMixin, BaseEstimator):
         return scores
 
     def predict(self, X: ArrayLike | CSR) -> Any:
-        """0/1 (n, n_labels): where the score exceeds ``threshold``. For a vector of classes: the best class."""
+        """Predict 0/1 (n, n_labels): 1 if the score exceeds ``threshold``. For a vector of classes: the best class."""
         scores = self._checked_scores(X)
         if self._classes_1d is not None:
             return self._classes_1d[scores.argmax(axis=1)]
@@ -85,7 +85,7 @@ class FixedLabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def classes_(self) -> Any:
-        """The label names, or the classes where `fit` was given a vector of them."""
+        """The label names, or the classes if `fit` was given a vector of them."""
         check_is_fitted(self)
         return np.array(self.label_names_, dtype=object) if self._classes_1d is None else self._classes_1d
 
@@ -101,15 +101,18 @@ class FixedLabelClassifier(ClassifierMixin, BaseEstimator):
 
 
 def check_number(name: str, value: Any) -> None:
+    """Raise DataError unless the value is a finite number."""
     if isinstance(value, str) or value is None or not np.isfinite(value):
         raise DataError(f"{name} is {value!r}; it must be a number")
 
 
 def check_positive(name: str, value: Any) -> None:
+    """Raise DataError unless the value is a positive number."""
     if isinstance(value, str) or value is None or not np.isfinite(value) or value <= 0:
         raise DataError(f"{name} is {value!r}; it must be a positive number")
 
 
 def check_at_least_one(name: str, value: Any) -> None:
+    """Raise DataError unless the value is a whole number from 1 on."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise DataError(f"{name} is {value!r}; it must be a whole number from 1 on")

@@ -1,4 +1,4 @@
-"""Binary relevance: every label alone."""
+"""Binary relevance: a baseline that learns every label alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from streamlabel.streaming.classifier import StreamingLabelClassifier
 
 
 class BinaryRelevance(StreamingLabelClassifier):
-    """One linear classifier a label, nothing shared: what one would do without the past.
+    """One linear classifier per label, nothing shared: what one would do without the past.
 
     It is `StreamingLabelClassifier` without code, anchor and metric, so labels can be added to it, and its classifiers
     are ridge, logistic or squared hinge as scikit-learn has them. Codes are empty (`structure_`, `neighbours`), and
@@ -15,7 +15,7 @@ class BinaryRelevance(StreamingLabelClassifier):
     Parameters
     ----------
     loss : "squared", "logistic" or "squared_hinge"
-        "auto" takes logistic where it is better than squared on held-out rows.
+        "auto" takes logistic if it is better than squared on held-out rows.
     beta : "auto" or float
         The ridge strength, the same for all labels of `fit`. "auto" chooses it by generalised cross-validation (other
         losses: by P@k of held-out rows); labels that are added take the strength that suits labels of `fit`

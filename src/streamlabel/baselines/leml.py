@@ -1,11 +1,11 @@
 """LEML: all labels together, by classifiers of low rank (Yu, Jain, Kar, Dhillon, ICML 2014).
 
-Low rank where labels are in parts, each known on rows of its own and unknown on all others.
+If answers are missing, labels are in parts, each known on rows of its own and unknown on all others::
 
     J(W, H) = 1/2 sum_p ||Y_p - 1 b_p' - X_p W H_p'||_F^2 + beta/2 (||W||_F^2 + ||H||_F^2)
 
-Every part has its ``A_p = X_p'X_p`` and ``C_p = X_p'Y_p``, centred by the mean of its own rows where there is an
-intercept. The H-step is one small system a part; the W-step is one system in which all columns touch::
+Every part has its ``A_p = X_p'X_p`` and ``C_p = X_p'Y_p``, centred by the mean of its own rows if there is an
+intercept. The H-step is one small system per part; the W-step is one system in which all columns touch::
 
     sum_p A_p W (H_p'H_p) + beta W = sum_p C_p H_p
 
@@ -48,7 +48,7 @@ _SHRINK = 1e-2  # of the residual that a W-step begins with; more would be lost 
 
 
 class Basis:
-    """All rows X (n, d), and coordinates U (d, r) in which ``Xc'Xc`` is ``diag(values)``; no label is needed."""
+    """All rows X (n, d) and spectral coordinates U (d, r), in which ``Xc'Xc`` is ``diag(values)``; needs no label."""
 
     def __init__(self, X: CSR | FloatArray, fit_intercept: bool = True) -> None:
         factor = make_factor(X, centre=fit_intercept)
@@ -72,7 +72,7 @@ class _Part:
 
 
 def _product(basis: Basis, design: Design, everywhere: bool) -> Operator:
-    """From V to ``A V`` by whatever is smallest: a diagonal, the rows, or their Gram matrix."""
+    """The operator from V to ``A V``, by whatever is smallest: a diagonal, the rows, or their Gram matrix."""
     values, vectors = basis.values[:, None], basis.vectors
     if everywhere:
         return lambda V: values * V
@@ -84,7 +84,7 @@ def _product(basis: Basis, design: Design, everywhere: bool) -> Operator:
 
 
 class MaskedRows:
-    """X and the parts of the labels as the steps see them (`low_rank.Rows`); V is ``U'W``.
+    """Rows X and labels in parts, for the steps of `low_rank` (a `low_rank.Rows`); V is ``U'W``.
 
     parts : rows (None: all) and labels (len(rows), m) of each
     """
@@ -128,7 +128,7 @@ class MaskedRows:
     def learn(
         self, rank: int, beta: float, seed: int, *, tolerance: float = 1e-4, max_rounds: int = 100
     ) -> tuple[LowRankFit, FloatArray]:
-        """W and H from a drawn H, and the intercepts (m,)."""
+        """Learn W and H from a randomly drawn H; returns them and the intercepts (m,)."""
         n_labels = int(self._ends[-1])
         rank = min(rank, n_labels, *self._basis.X.shape)
         H = np.random.default_rng(seed).standard_normal((n_labels, rank))
@@ -151,7 +151,7 @@ class LEML(FixedLabelClassifier):
     """Low-rank empirical risk minimisation: a baseline that learns all labels together, and again for every new one.
 
     Minimises ``1/2 ||Y - 1 b' - X W H'||^2 + beta/2 (||W||^2 + ||H||^2)`` over W (d, rank), H (m, rank) and, with
-    an intercept, b (m,), on 0/1 targets, by alternating minimisation (`baselines.low_rank`). Where answers are missing,
+    an intercept, b (m,), on 0/1 targets, by alternating minimisation (`baselines.low_rank`). If answers are missing,
     `fit_missing` sums over those that are known (`baselines.leml`).
 
     Parameters
@@ -215,13 +215,13 @@ class LEML(FixedLabelClassifier):
 
     @property
     def coef_(self) -> FloatArray:
-        """``H W'`` (n_labels, n_features), made when asked for."""
+        """The weights ``H W'`` (n_labels, n_features), made when asked for."""
         return np.asarray(self.label_factors_ @ self.feature_factors_.T)
 
     def prepare(self, X: ArrayLike | CSR) -> Self:
         """Factor the rows, which does not need their labels: the next `fit` on the same rows begins with that.
 
-        For labels that change while the rows do not. Nothing is done where `fit` would not factor.
+        For labels that change while the rows do not. Nothing is done if `fit` would not factor.
         """
         self._check_parameters()
         matrix = self._features(X, reset=True)

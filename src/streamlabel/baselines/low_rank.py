@@ -1,15 +1,17 @@
 """Classifiers that share a low rank, ``Z = W H'``, learned by turns.
 
+They minimise::
+
     J(W, H) = 1/2 ||Y - X W H'||_F^2 + beta/2 (||W||_F^2 + ||H||_F^2),   W (d, k),  H (m, k)
 
-With ``A = X'X`` and ``C = X'Y`` (X and Y centred where there is an intercept)::
+With ``A = X'X`` and ``C = X'Y`` (X and Y centred if there is an intercept)::
 
     H-step:  H (W'A W + beta I) = C'W     one k x k system for all labels
     W-step:  A W (H'H) + beta W = C H     with H'H = Q diag(h) Q', k systems (h_j A + beta I) v = r, V = W Q, R = C H Q
 
-Where the smaller side of X can be factored, ``A = U diag(a) U'``, both steps are exact and happen in spectral
+If the smaller side of X can be factored, ``A = U diag(a) U'``, both steps are exact and happen in spectral
 coordinates (`SpectralRows`). Else the W-step is conjugate gradients through X itself (`SparseRows`): neither A, C nor
-the Kronecker product is formed. Where labels are known on some rows only, each part of them has an A and a C of its own
+the Kronecker product is formed. If labels are known on some rows only, each part of them has an A and a C of its own
 (`baselines.leml`). No step raises J.
 """
 
@@ -35,26 +37,26 @@ Products = tuple[FloatArray, FloatArray]
 
 
 class Rows(Protocol):
-    """X and Y as the steps see them. V is W in whatever coordinates suit, (r, k)."""
+    """Features X and labels Y, as the alternating steps use them. V is W in whatever coordinates suit, (r, k)."""
 
     name: str
     n_coordinates: int
 
     def products(self, V: FloatArray) -> tuple[Products, ...]:
-        """``C'W`` (m, k) and ``W'A W`` (k, k), for every part of the labels that has rows of its own."""
+        """The products ``C'W`` (m, k) and ``W'A W`` (k, k), for every part of the labels that has rows of its own."""
         ...
 
     def solve(self, H: FloatArray, beta: float, start: FloatArray) -> FloatArray:
-        """The W-step, (r, k)."""
+        """Solve the W-step for this H: V (r, k)."""
         ...
 
     def weights(self, V: FloatArray) -> FloatArray:
-        """W (d, k)."""
+        """The classifiers' factor W (d, k) of V."""
         ...
 
 
 class SpectralRows:
-    """With ``X = Q diag(sqrt a) U'`` and ``V = U'W``: A is ``diag(a)`` and C is ``diag(sqrt a) Q'Y``."""
+    """Rows with a factor: ``X = Q diag(sqrt a) U'``, ``V = U'W``, A is ``diag(a)`` and C is ``diag(sqrt a) Q'Y``."""
 
     name = "spectral"
 
@@ -78,7 +80,7 @@ class SpectralRows:
 
 
 class SparseRows:
-    """X and Y as they are; V is W."""
+    """Rows without a factor: X and Y as they are, V is W."""
 
     name = "conjugate gradient"
 
@@ -110,7 +112,7 @@ class SparseRows:
 
 @dataclass(frozen=True, eq=False)
 class LowRankFit:
-    """Where the turns ended.
+    """The result of learning by turns: both factors and the course of J.
 
     features : W (d, k);   labels : H (m, k)
     objectives : J after every half turn (W, H, W, H, ...)
@@ -163,7 +165,7 @@ def _label_step(cross: FloatArray, gram: FloatArray, beta: float) -> FloatArray:
 
 
 def spectrum(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """``Q diag(h) Q'``: h (k,), not below 0, and Q (k, k). It holds up where a Cholesky factor would not exist."""
+    """The eigenvalues h (k,), not below 0, and eigenvectors Q (k, k) of a Gram matrix, also if it is singular."""
     values, vectors = linalg.eigh(gram, driver="evd", check_finite=False)
     return np.maximum(values, 0.0), vectors
 

@@ -1,4 +1,4 @@
-"""SLEEC: neighbours in embeddings that keep the labels of neighbours (Bhatia, Jain, Kar, Varma, Jain, NIPS 2015)."""
+"""SLEEC: nearest neighbours in embeddings that keep label neighbours (Bhatia, Jain, Kar, Varma, Jain, NIPS 2015)."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class LocalEmbedding:
-    """A cluster: ``weights`` (d, r), the embedded examples ``points`` (p, r) and their labels (p, m) of 0/1."""
+    """A cluster of examples: ``weights`` (d, r), the embedded examples ``points`` (p, r), their 0/1 labels (p, m)."""
 
     weights: FloatArray
     points: FloatArray
     labels: CSR
 
     def scores(self, X: CSR | FloatArray, k: int) -> CSR:
+        """The mean labels of the k embedded examples nearest to each row."""
         neighbours = nearest_embeddings(np.asarray(X @ self.weights), self.points, k)
         return mean_labels(self.labels, neighbours)
 
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """``centres`` (c, d) and what was learned around each."""
+    """One clustering: its ``centres`` (c, d), and the embedding learned around each."""
 
     centres: FloatArray
     parts: tuple[LocalEmbedding, ...]
@@ -66,7 +67,7 @@ class Learner:
 
 
 def learn(X: CSR | FloatArray, labels: CSR, settings: Settings, seed: int) -> Learner:
-    """Cluster the rows, then embed and regress in each cluster."""
+    """Learn one clustering: cluster the rows, then embed and regress in each cluster."""
     draw = np.random.default_rng(seed)
     centres, parts = [], []
     for rows in cluster_rows(X, settings.cluster_size, draw):
@@ -86,7 +87,7 @@ _MOST_ROUNDS = 30
 
 
 def cluster_rows(X: CSR | FloatArray, most_rows: int, draw: np.random.Generator) -> list[IntArray]:
-    """The rows of X in clusters of at most ``most_rows``, each in increasing order.
+    """Split the rows of X into clusters of at most ``most_rows``, each in increasing order.
 
     Rows that k-means cannot part, because they are the same, are cut in their order.
     """
@@ -136,7 +137,7 @@ class SLEEC(FixedLabelClassifier):
     Parameters
     ----------
     n_learners : int
-        Clusterings. Where all rows fit into one cluster, learners would not differ, and one is learned.
+        Clusterings. If all rows fit into one cluster, learners would not differ, and one is learned.
     cluster_size : int
         At most so many rows in a cluster.
     rank : int

@@ -1,6 +1,6 @@
 """SLEEC inside a cluster: neighbours by labels, embeddings that keep their inner products, and the map from features.
 
-Minimise ``f(M) = 1/2 ||P_Omega(G - M)||_F^2`` over ``M = Z Z'`` of rank at most L. One step is::
+The embeddings Z minimise ``f(M) = 1/2 ||P_Omega(G - M)||_F^2`` over ``M = Z Z'`` of rank at most L. One step is::
 
     A = M + P_Omega(G - M)          M <- the nearest matrix to A of rank L without negative eigenvalues
 
@@ -8,7 +8,7 @@ The gradient of f has Lipschitz constant 1, so a step of length 1 never raises f
 ever multiplied with. The projection is Rayleigh-Ritz on a subspace that holds the old Z: that it is not exact costs
 progress, not descent.
 
-From features to embeddings: ridge, and ridge with an l1 penalty on the embeddings it gives (ADMM).
+The map from features to embeddings is ridge, or ridge with an l1 penalty on the embeddings it gives (ADMM)::
 
     min_V  1/2 ||Z - X V||_F^2 + beta/2 ||V||_F^2 + l1 ||X V||_1
 
@@ -35,9 +35,9 @@ _TINY = np.finfo(np.float64).tiny
 
 
 def neighbour_gram(labels: CSR, n_neighbours: int, *, cosine: bool = True) -> CSR:
-    """``P_Omega(B B')`` (n, n), symmetric: products of each row of B (n, m; 0/1) with its nearest rows, itself first.
+    """Products of each row of B (n, m; 0/1) with its nearest rows, itself first: ``P_Omega(B B')`` (n, n), symmetric.
 
-    ``(i, j)`` is observed where j is among the nearest of i, or i among those of j. Nearest are the largest products
+    ``(i, j)`` is observed if j is among the nearest of i, or i among those of j. Nearest are the largest products
     beside the row's own; ties go to the lower row. Observed products of 0 are stored: they are known, not missing.
     Common labels are counted exactly and scaled afterwards, so the order of the labels does not matter.
     """
@@ -118,14 +118,14 @@ _GATHER = 30  # gathering a product costs as much as computing so many in a matr
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """``Z`` (n, rank), and f before every step and after the last."""
+    """The embeddings ``Z`` (n, rank), and f before every step and after the last."""
 
     Z: FloatArray
     objective: tuple[float, ...]
 
 
 def embed(gram: CSR, rank: int, n_iterations: int, *, tolerance: float = 1e-4, random_state: int = 0) -> Embedding:
-    """``Z`` (n, rank) with ``z_i'z_j`` near the stored entries of ``gram`` (n, n, symmetric).
+    """Embed rows as ``Z`` (n, rank) so that ``z_i'z_j`` is near the stored entries of ``gram`` (n, n, symmetric).
 
     Stops after ``n_iterations`` steps, or when a step lowers f by less than ``tolerance`` of it.
     """
@@ -146,7 +146,7 @@ def embed(gram: CSR, rank: int, n_iterations: int, *, tolerance: float = 1e-4, r
 
 
 def observed_products(pattern: CSR, Z: FloatArray) -> FloatArray:
-    """``z_i'z_j`` for every stored entry of a pattern (n, n), in the order of its data."""
+    """Inner products ``z_i'z_j`` for every stored entry of a pattern (n, n), in the order of its data."""
     n_rows = int(pattern.shape[0])
     indptr, columns = pattern.indptr, pattern.indices
     rows = np.repeat(np.arange(n_rows), np.diff(indptr))
@@ -197,7 +197,7 @@ _MOST_ROUNDS = 500
 def regress(
     X: CSR | FloatArray, Z: FloatArray, beta: float, l1: float = 0.0, *, tolerance: float = 1e-3
 ) -> tuple[FloatArray, SolveReport]:
-    """V (d, r) for features X (n, d) and embeddings Z (n, r), without intercept.
+    """Learn the map V (d, r) from features X (n, d) to embeddings Z (n, r), without intercept.
 
     ``tolerance`` is on ADMM's primal and dual residuals, as a share of ||Z||.
     """
@@ -225,11 +225,12 @@ def regress(
 
 
 def soft_threshold(values: FloatArray, level: float) -> FloatArray:
+    """Shrink values toward zero by ``level``."""
     return np.sign(values) * np.maximum(np.abs(values) - level, 0.0)
 
 
 class _Ridge:
-    """``(X'X + beta I)^-1 X'T = X'(X X' + beta I)^-1 T``, by the smaller of the two."""
+    """Ridge ``(X'X + beta I)^-1 X'T = X'(X X' + beta I)^-1 T``, by the smaller of the two."""
 
     def __init__(self, X: CSR | FloatArray, beta: float) -> None:
         self._X = X

@@ -1,1 +1,1 @@
-"""Step 2: learn the new classifier, pulled toward the anchor."""
+"""Step 2: learn the new classifier, pulled toward an anchor made of past classifiers."""

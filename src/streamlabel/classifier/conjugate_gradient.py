@@ -1,4 +1,4 @@
-"""Rows and features both too many for a factor: conjugate gradients on all columns at once, through ``X`` itself.
+"""Conjugate gradients on all columns at once, through ``X`` itself: if rows and features are too many for a factor.
 
 The equation ``A V + beta V N = R`` is rotated by the eigenvectors of ``N`` first (`penalty`), so that coupled or not,
 every column is a system ``(A + beta q_j I) z = r`` of its own, with its own step and its own end. ``A = Xc'Xc`` is
@@ -29,7 +29,7 @@ def column_lengths(Z: FloatArray) -> FloatArray:
 
 
 def still_worked(going: BoolArray) -> IntArray | None:
-    """The columns to go on with, increasing, where so many are done that it pays to drop them; else None.
+    """The columns to go on with, increasing, if so many are done that it pays to drop them; else None.
 
     At least two are kept: a sum over one column is rounded in another order than that of a column among others.
     """
@@ -107,10 +107,10 @@ def conjugate_gradient(
 def solve_conjugate_gradient(
     design: Design, targets: FloatArray | CSR, penalty: Penalty, *, tolerance: float = 1e-8, max_iter: int = 1000
 ) -> tuple[FloatArray, int]:
-    """The classifiers (d, k) and the iterations of the slowest column.
+    """Solve the squared loss by conjugate gradients: the classifiers (d, k) and the iterations of the slowest column.
 
     A column ends when its residual is below `tolerance` times its right-hand side, by the true residual: the one that
-    is carried along drifts, so it is computed anew and the column goes on where it was believed too early.
+    is carried along drifts, so it is computed anew and the column goes on if it was believed too early.
     """
     right = penalty.rotate(design.cross(targets) + penalty.beta * penalty.pull)
     start = penalty.rotated_anchor()

@@ -1,6 +1,6 @@
 """Quasi-Newton for any loss: scipy's L-BFGS on all labels at once, with the batched gradient.
 
-Needs only gradients and a few copies of the classifiers, and many more iterations than `truncated_newton`. The
+Needs only gradients and a few copies of the classifiers, and many more iterations than `minimise_newton`. The
 intercept is moved to the mean of the rows, ``b' = b + mu'v``, where it is least entangled with the weights.
 """
 
@@ -18,7 +18,7 @@ _MEMORY = 20
 
 
 def minimise_lbfgs(objective: AnchoredObjective, *, tolerance: float, max_iter: int) -> NewtonResult:
-    """Minimise J from the anchor until every label's gradient is below `tolerance` times its `gradient_scale`."""
+    """Minimise J by L-BFGS from the anchor until each gradient is below `tolerance` times its `gradient_scale`."""
     shape = objective.penalty.anchor.shape
     mean = np.asarray(objective.X.mean(axis=0)).ravel() if objective.fit_intercept else np.zeros(shape[0])
     scale = objective.gradient_scale()

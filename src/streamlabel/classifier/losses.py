@@ -23,34 +23,38 @@ _LOG_ROWS = 512
 
 
 class Loss(Protocol):
-    """What the solvers ask of a loss. All losses are convex with a second derivative of at most 1."""
+    """A loss, as the solvers use it. All losses are convex with a second derivative of at most 1."""
 
     name: ClassVar[str]
 
     def encode(self, answers: FloatArray) -> FloatArray:
-        """Answers (0/1 or -1/+1) as the other methods read them."""
+        """Encode answers (0/1 or -1/+1) as the other methods read them."""
         ...
 
-    def value(self, scores: FloatArray, answers: FloatArray) -> FloatArray: ...
+    def value(self, scores: FloatArray, answers: FloatArray) -> FloatArray:
+        """The loss of each score, (n, k)."""
+        ...
 
     def first(self, scores: FloatArray, answers: FloatArray) -> FloatArray:
-        """The derivative with respect to the score."""
+        """The derivative of the loss with respect to the score."""
         ...
 
-    def second(self, scores: FloatArray, answers: FloatArray) -> FloatArray: ...
+    def second(self, scores: FloatArray, answers: FloatArray) -> FloatArray:
+        """The second derivative of the loss with respect to the score."""
+        ...
 
     def terms(self, scores: FloatArray, answers: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The values summed over the rows, (k,), and both derivatives, (n, k), sharing what they have in common."""
+        """The losses summed over the rows, (k,), and both derivatives, (n, k), sharing what they have in common."""
         ...
 
     def best_constant(self, answers: FloatArray) -> FloatArray:
-        """The score that costs least if all rows get the same one, (k,); finite also where all answers agree."""
+        """The score that costs least if all rows get the same one, (k,); finite also if all answers agree."""
         ...
 
 
 @dataclass(frozen=True)
 class SquaredLoss:
-    """``1/2 (y - f)^2``."""
+    """The squared loss ``1/2 (y - f)^2``."""
 
     name: ClassVar[str] = "squared"
 
@@ -76,7 +80,7 @@ class SquaredLoss:
 
 @dataclass(frozen=True)
 class LogisticLoss:
-    """``log(1 + exp(-y f))``, written for 0/1 answers as ``log(1 + exp f) - y f``; no score overflows."""
+    """The logistic loss ``log(1 + exp(-y f))``, for 0/1 answers ``log(1 + exp f) - y f``; no score overflows."""
 
     name: ClassVar[str] = "logistic"
 
@@ -120,7 +124,7 @@ class LogisticLoss:
 
 @dataclass(frozen=True)
 class SquaredHingeLoss:
-    """``1/2 max(0, 1 - y f)^2``. The second derivative is 1 inside the margin and 0 outside, by convention 0 on it."""
+    """The squared hinge loss ``1/2 max(0, 1 - y f)^2``; second derivative 1 inside the margin, else 0."""
 
     name: ClassVar[str] = "squared_hinge"
 

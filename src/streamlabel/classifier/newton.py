@@ -9,10 +9,9 @@ in which the bracket is the Hessian about the ``D``-weighted mean of the rows; f
 Steps are shortened by halves until the objective has fallen enough. Separate labels have separate steps and ends, so a
 label's answer does not depend on its company; coupled labels are one system.
 
-About the inverse of the Hessian of a batch: what makes Newton's inner solves short.
-
-The Hessian of label j is ``X'D_j X + beta N`` with the second derivatives ``D_j`` on a diagonal. With ``D_j`` replaced
-by its mean ``w_j`` and the intercept eliminated it is ``w_j A + beta N``, ``A = Xc'Xc``; in ``Z = V diag(w)^1/2``::
+The inner solves are kept short by an approximate inverse of the Hessian. For label j that is ``X'D_j X + beta N`` with
+the second derivatives ``D_j`` on a diagonal. With ``D_j`` replaced by its mean ``w_j`` and the intercept eliminated it
+is ``w_j A + beta N``, ``A = Xc'Xc``; in ``Z = V diag(w)^1/2``::
 
     A Z + beta Z (diag(w)^-1/2 N diag(w)^-1/2)
 
@@ -41,12 +40,12 @@ _SMALLEST_WEIGHT = 1e-8
 
 
 def diagonal_inverse(diagonal: FloatArray) -> ShiftedInverse:
-    """With ``diag(A)`` (d,) for A."""
+    """The inverse of ``A + s I`` with A replaced by its diagonal (d,): an approximation without a factor."""
     return lambda R, shifts: R / (diagonal[:, None] + shifts)
 
 
 def spectral_inverse(factor: RidgeFactor) -> ShiftedInverse:
-    """Exact, from the factor of the rows: ``U diag(1/(a + s) - 1/s) U'R + R/s``."""
+    """The exact inverse of ``A + s I``, from the factor of the rows: ``U diag(1/(a + s) - 1/s) U'R + R/s``."""
     values = factor.eigenvalues[:, None]
 
     def solve(R: FloatArray, shifts: FloatArray) -> FloatArray:
@@ -58,7 +57,7 @@ def spectral_inverse(factor: RidgeFactor) -> ShiftedInverse:
 
 
 def hessian_inverse(inverse: ShiftedInverse, penalty: Penalty, weights: FloatArray) -> Operator:
-    """About the inverse of the Hessian whose second derivatives have the means `weights`, (k,)."""
+    """The approximate inverse of the Hessian whose second derivatives have the means `weights`, (k,)."""
     weights = np.maximum(weights, _SMALLEST_WEIGHT)
     if penalty.metric is None:
         return lambda R: inverse(R, penalty.beta / weights) / weights
@@ -77,7 +76,7 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class NewtonResult:
-    """Where Newton's method came to: (d, k), (k,), relative gradient lengths (k,).
+    """The result of a minimisation: weights (d, k), intercepts (k,), relative gradient lengths (k,).
 
     n_outer : the iterations of the slowest label;  n_inner : the conjugate-gradient steps of all labels together
     """
@@ -89,14 +88,14 @@ class NewtonResult:
     n_inner: int
 
     def keep(self, labels: IntArray, weights: FloatArray, intercept: FloatArray, violations: FloatArray) -> None:
-        """Write where some labels have come to."""
+        """Store the weights, intercepts and gradient lengths of some labels."""
         self.weights[:, labels], self.intercept[labels], self.violations[labels] = weights, intercept, violations
 
 
 def minimise_newton(
     objective: AnchoredObjective, inverse: ShiftedInverse, *, tolerance: float, max_iter: int
 ) -> NewtonResult:
-    """Minimise J from the anchor until every label's gradient is below `tolerance` times its `gradient_scale`."""
+    """Minimise J by Newton from the anchor until each gradient is below `tolerance` times its `gradient_scale`."""
     n_labels = objective.answers.shape[1]
     found = NewtonResult(np.empty_like(objective.penalty.anchor), np.empty(n_labels), np.empty(n_labels), 0, 0)
     at_work = np.arange(n_labels)
@@ -137,7 +136,7 @@ def minimise_newton(
 
 
 def start_at_anchor(objective: AnchoredObjective) -> tuple[FloatArray, FloatArray]:
-    """The anchor, with the intercept at which its scores have the best constant as their mean."""
+    """The starting point: the anchor, with the intercept at which its scores have the best constant as their mean."""
     V = objective.penalty.anchor.copy()
     if not objective.fit_intercept:
         return V, np.zeros(V.shape[1])
@@ -150,7 +149,7 @@ def _lengths(slope: FloatArray, slope_b: FloatArray) -> FloatArray:
 
 
 def _total(objective: AnchoredObjective, per_label: FloatArray) -> FloatArray:
-    """What a step is judged by, (k,): each label's own amount, or the sum where labels are coupled."""
+    """The amount that a step is judged by, (k,): each label's own, or the sum if labels are coupled."""
     return np.full_like(per_label, per_label.sum()) if objective.penalty.coupled else per_label
 
 
@@ -201,7 +200,7 @@ def _direction(
 def _hessian(
     X: CSR | FloatArray, second: FloatArray, weighted: FloatArray | None, share: FloatArray, penalty: Penalty
 ) -> Operator:
-    """Newton's matrix without the intercepts; ``weighted`` is None where there are none."""
+    """Newton's matrix without the intercepts; ``weighted`` is None if there are none."""
 
     def apply(Z: FloatArray) -> FloatArray:
         change = X @ Z

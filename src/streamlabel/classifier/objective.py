@@ -1,4 +1,6 @@
-"""The anchored batch objective of step 2, for any loss::
+"""The anchored batch objective of step 2 for any loss, and the annotated rows as the squared-loss solvers see them.
+
+::
 
     J(V, b)       = sum_ij loss(y_ij, x_i.v_j + b_j) + beta/2 ||V M - P||_F^2       M = I - S2,  P = W S1
     grad_V J      = X'G + beta (V M - P) M'        G_ij = loss'(y_ij, f_ij)         grad_b J = G'1
@@ -6,10 +8,9 @@
 
 The intercepts ``b`` are not penalised; without one they stay 0. Columns touch only through ``M``.
 
-The annotated rows as the squared-loss solvers see them: centred where there is an intercept, never densified.
-
-With ``Xc = X - 1 mu'`` the optimal intercept is ``mean(y) - mu'v`` and the classifier solves
-``(Xc'Xc) V + beta V N = Xc'Y + beta P M'``. Without an intercept ``mu`` is 0.
+For the squared loss the rows are centred if there is an intercept, and never densified. With ``Xc = X - 1 mu'`` the
+optimal intercept is ``mean(y) - mu'v`` and the classifier solves ``(Xc'Xc) V + beta V N = Xc'Y + beta P M'``. Without
+an intercept ``mu`` is 0.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _BLOCK_CELLS = 3_000_000
 
 
 class Design:
-    """Rows ``X`` (n, d), CSR or dense float64, and their mean.
+    """The annotated rows ``X`` (n, d), CSR or dense float64, and their mean.
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ class Design:
         )
 
     def normal_product(self, Z: FloatArray) -> FloatArray:
-        """``Xc'Xc Z``, (d, k)."""
+        """The product of the centred Gram with Z, ``Xc'Xc Z``, (d, k)."""
         scores = self.X @ Z
         if not self.fit_intercept:
             return np.asarray(self.X.T @ scores)
@@ -54,7 +55,7 @@ class Design:
         return self.X.T @ scores - np.outer(self.mean, scores.sum(axis=0))
 
     def cross(self, targets: FloatArray | CSR) -> FloatArray:
-        """``Xc'T``, (d, k)."""
+        """The products of the centred rows with targets, ``Xc'T``, (d, k)."""
         product = dense(self.X.T @ targets)
         if self.fit_intercept:
             product = product - np.outer(self.mean, column_sums(targets))
@@ -74,22 +75,23 @@ class Design:
 
 
 def column_sums(targets: FloatArray | CSR) -> FloatArray:
+    """The sum of each column, (k,) float64."""
     return np.asarray(targets.sum(axis=0), dtype=np.float64).ravel()
 
 
 def dense_columns(targets: FloatArray | CSR, columns: IntArray) -> FloatArray:
-    """Some columns of the answers, dense float64."""
+    """Some columns of the answers, as a dense float64 array."""
     return dense(targets[:, columns])
 
 
 def column_blocks(n_columns: int, n_rows: int) -> list[slice]:
-    """Columns cut into blocks whose (n_rows, width) arrays stay small."""
+    """Cut columns into blocks whose (n_rows, width) arrays stay small."""
     width = int(np.clip(_BLOCK_CELLS // max(n_rows, 1), 16, 512))
     return [slice(start, start + width) for start in range(0, n_columns, width)]
 
 
 def relative_residual(design: Design, targets: FloatArray | CSR, penalty: Penalty, V: FloatArray) -> float:
-    """``||R - Xc'Xc V - beta V N||_F / ||R||_F`` with ``R = Xc'Y + beta P M'``: how well the equation is solved."""
+    """How well the equation is solved: ``||R - Xc'Xc V - beta V N||_F / ||R||_F`` with ``R = Xc'Y + beta P M'``."""
     right = design.cross(targets) + penalty.beta * penalty.pull
     scale = float(np.linalg.norm(right))
     right -= penalty.product(V)
@@ -104,7 +106,7 @@ _ROWS_AT_ONCE = 512
 
 @dataclass(frozen=True, eq=False)
 class AnchoredObjective:
-    """J for one batch.
+    """The anchored objective J of one batch of labels.
 
     Attributes
     ----------
@@ -124,18 +126,20 @@ class AnchoredObjective:
         return AnchoredObjective(self.X, answers, self.loss, self.penalty.take(labels), self.fit_intercept)
 
     def scores(self, V: FloatArray, b: FloatArray) -> FloatArray:
-        """``X V + 1 b'``, (n, k)."""
+        """The scores of the classifiers, ``X V + 1 b'``, (n, k)."""
         return np.asarray(self.X @ V + b)
 
     def value(self, V: FloatArray, b: FloatArray) -> float:
+        """The value of J at (V, b)."""
         losses = self.loss.value(self.scores(V, b), self.answers)
         return float(losses.sum() + self.penalty.values(V).sum())
 
     def gradient(self, V: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """With respect to V (d, k) and b (k,)."""
+        """The gradient of J with respect to V (d, k) and b (k,)."""
         return self.gradient_from(V, self.loss.first(self.scores(V, b), self.answers))
 
     def value_and_gradient(self, V: FloatArray, b: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """The value of J at (V, b), and its gradient with respect to both."""
         costs, first, _ = self.terms(self.scores(V, b))
         slope, slope_b = self.gradient_from(V, first)
         return float(costs.sum() + self.penalty.values(V).sum()), slope, slope_b
@@ -143,7 +147,7 @@ class AnchoredObjective:
     def terms(
         self, scores: FloatArray, labels: slice | IntArray = slice(None)
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Losses summed over the rows (k,), G and loss'' (n, k), for the scores of some labels."""
+        """The losses of some labels summed over the rows (k,), and both derivatives G and loss'' (n, k)."""
         answers = self.answers[:, labels]
         costs, first, second = np.zeros(scores.shape[1]), np.empty_like(scores), np.empty_like(scores)
         for start in range(0, len(scores), _ROWS_AT_ONCE):
@@ -153,23 +157,23 @@ class AnchoredObjective:
         return costs, first, second
 
     def gradient_from(self, V: FloatArray, first: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The gradient, where the first derivatives G (n, k) are known."""
+        """The gradient of J from the first derivatives G (n, k)."""
         slope_b = first.sum(axis=0) if self.fit_intercept else np.zeros(V.shape[1])
         return self.X.T @ first + self.penalty.gradient(V), slope_b
 
     def hessian_product(
         self, V: FloatArray, b: FloatArray, Z: FloatArray, c: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """The Hessian at (V, b) times (Z, c)."""
+        """The product of the Hessian of J at (V, b) with (Z, c)."""
         change = self.loss.second(self.scores(V, b), self.answers) * self.scores(Z, c)
         slope_b = change.sum(axis=0) if self.fit_intercept else np.zeros(V.shape[1])
         return self.X.T @ change + self.penalty.product(Z), slope_b
 
     def gradient_scale(self) -> FloatArray:
-        """Length of the gradient of each label at zero weights and the best constant score, (k,), above 0.
+        """The length of each label's gradient at zero weights and the best constant score, (k,), above 0.
 
-        What "relative" means in the stopping rules; for the squared loss it is the length of the right-hand side of
-        the normal equations.
+        It is what "relative" means in the stopping rules; for the squared loss it is the length of the right-hand side
+        of the normal equations.
         """
         n_features, n_labels = self.penalty.anchor.shape
         b = self.loss.best_constant(self.answers) if self.fit_intercept else np.zeros(n_labels)

@@ -4,7 +4,7 @@ Its gradient is ``beta (V N - P M')`` with the metric ``N = M M'``, which is all
 ``M = Q diag(s) T'`` follows ``N = Q diag(q) Q'`` with ``q = s^2``: in the columns of ``V Q`` the labels of a batch no
 longer touch, and each has its own strength ``beta q_j``. The penalty alone is least at ``V = P M^-1``.
 
-Where ``M`` is close to singular some combination of the new labels is hardly penalised at all, and on features that
+If ``M`` is close to singular some combination of the new labels is hardly penalised at all, and on features that
 no row spans nothing else determines it. So that the solve stays well defined ``N`` then becomes ``N + rho I``, with
 ``rho`` just large enough that no ``q_j`` is below `SMALLEST_SHARE` of the largest: every solver minimises
 ``beta/2 (||V M - P||_F^2 + rho ||V||_F^2)``.
@@ -27,14 +27,14 @@ _SAID_SHARE = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """The penalty of k classifiers of d features.
+    """The pull of k classifiers of d features toward their anchor.
 
     Attributes
     ----------
     beta : its strength
     anchor : (d, k), P
-    mixing : (k, k), M; None where ``S2 = 0``
-    metric : (k, k), ``M M' + rho I``; None where ``S2 = 0``
+    mixing : (k, k), M; None if ``S2 = 0``
+    metric : (k, k), ``M M' + rho I``; None if ``S2 = 0``
     strengths, rotation : (k,) and (k, k), the eigenvalues and eigenvectors of the metric; the rotation None is I
     ridge : rho
     note : what a report has to say about M
@@ -52,6 +52,7 @@ class Penalty:
 
     @property
     def coupled(self) -> bool:
+        """Whether the labels of the batch depend on each other (``S2 != 0``)."""
         return self.mixing is not None
 
     def values(self, V: FloatArray) -> FloatArray:
@@ -62,23 +63,23 @@ class Penalty:
         return 0.5 * self.beta * (misfit + self.ridge * np.square(V).sum(axis=0))
 
     def product(self, Z: FloatArray) -> FloatArray:
-        """``beta Z N``, (d, k)."""
+        """The product of Z with the metric, ``beta Z N``, (d, k)."""
         return self.beta * (Z if self.metric is None else Z @ self.metric)
 
     def gradient(self, V: FloatArray) -> FloatArray:
-        """``beta (V N - P M')``, (d, k)."""
+        """The gradient of the penalty, ``beta (V N - P M')``, (d, k)."""
         return self.product(V) - self.beta * self.pull
 
     def rotate(self, Z: FloatArray) -> FloatArray:
-        """``Z Q``."""
+        """Rotate columns so that the labels no longer touch: ``Z Q``."""
         return Z if self.rotation is None else Z @ self.rotation
 
     def unrotate(self, Z: FloatArray) -> FloatArray:
-        """``Z Q'``."""
+        """Undo `rotate`: ``Z Q'``."""
         return Z if self.rotation is None else Z @ self.rotation.T
 
     def rotated_anchor(self) -> FloatArray:
-        """Where the penalty alone is least, ``P M' N^-1``, in rotated columns."""
+        """The point where the penalty alone is least, ``P M' N^-1``, in rotated columns."""
         return self.anchor if self.rotation is None else (self.pull @ self.rotation) / self.strengths
 
     def take(self, labels: IntArray) -> Penalty:
@@ -89,7 +90,7 @@ class Penalty:
 
 
 def make_penalty(anchor: FloatArray, coupling: Any, beta: float) -> Penalty:
-    """The penalty for anchors ``P`` (d, k) and a coupling ``S2`` (k, k), dense, sparse or None."""
+    """Make the penalty for anchors ``P`` (d, k) and a coupling ``S2`` (k, k), dense, sparse or None."""
     n_labels = anchor.shape[1]
     if coupling is None or not (coupling := dense(coupling)).any():
         return Penalty(beta, anchor, anchor, None, None, np.ones(n_labels), None)

@@ -1,27 +1,27 @@
-"""Ridge whose prior knows which directions classifiers take: the past as a metric.
-
-The new classifier has the prior ``w ~ N(p, C)``, ``C = (1 - a) I + a c R R'``. ``R (d, r)`` spans the past classifiers
-(or their main directions), the share ``a`` says how far to trust them, and ``c`` puts both parts on the scale of the
-rows at hand: ``c = trace(Xc Xc') / trace(Xc R R' Xc')``. With ``a = 0`` it is plain ridge. The answer::
-
-    w = p + C Xc' (Xc C Xc' + beta I)^-1 t,         t = y - X p, centred
-
-`RowRidge` solves it as written, for few rows; `FeatureRidge` in the coordinates ``X T``, ``T T' = C``, for many.
-Leave-one-out residuals come from the same factor: ``e_i = r_i / (1 - h_i)``.
-
-Whether the anchor helps, `compare` tells from the squared residuals, which the plain ridge gives without another look
-at the rows: with ``A = Xc'Xc + beta I``, ``b = Xc'y`` and ``A w = b + beta p``::
-
-    ||yc - Xc w||^2 = ||yc||^2 - w'b + beta w'(p - w)
-
-Step 2 with the squared loss: ridge toward an anchor, in the spectral coordinates of a kept factor.
+"""Ridge toward an anchor, in closed form: on a kept factor, or with the past classifiers as a metric.
 
 With an intercept, targets and features centred on the annotated rows, the new classifier minimises::
 
     1/2 ||y - X w||^2 + beta/2 ||w - p||^2          p = W s, the anchor
 
-With ``v = w - p`` this is plain ridge on the residual target ``t = y - X p``: ``(X'X + beta I) v = X't``. Its
-leave-one-out error is ``r_i / (1 - h_i)``, with the hat diagonal ``h`` that does not depend on the label.
+With ``v = w - p`` this is plain ridge on the residual target ``t = y - X p``: ``(X'X + beta I) v = X't``, solved in the
+spectral coordinates of a kept factor. Its leave-one-out error is ``e_i = r_i / (1 - h_i)``, with the hat diagonal ``h``
+that does not depend on the label.
+
+A metric says which directions classifiers take. The new classifier then has the prior ``w ~ N(p, C)``,
+``C = (1 - a) I + a c R R'``. ``R (d, r)`` spans the past classifiers (or their main directions), the share ``a`` says
+how far to trust them, and ``c`` puts both parts on the scale of the rows at hand:
+``c = trace(Xc Xc') / trace(Xc R R' Xc')``. With ``a = 0`` it is plain ridge. The answer::
+
+    w = p + C Xc' (Xc C Xc' + beta I)^-1 t,         t = y - X p, centred
+
+`RowRidge` solves it as written, for few rows; `FeatureRidge` in the coordinates ``X T``, ``T T' = C``, for many. Both
+give leave-one-out residuals from the same factor.
+
+Whether the anchor helps, `compare` tells from the squared residuals, which the plain ridge gives without another look
+at the rows: with ``A = Xc'Xc + beta I``, ``b = Xc'y`` and ``A w = b + beta p``::
+
+    ||yc - Xc w||^2 = ||yc||^2 - w'b + beta w'(p - w)
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ BETA_STEPS = np.array([0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]
 
 
 def beta_grid(factor: Spectrum) -> FloatArray:
-    """`BETA_STEPS` in units of the mean squared length of a centred row."""
+    """The ridge strengths to choose from: `BETA_STEPS` in units of the mean squared length of a centred row."""
     scale = float(factor.eigenvalues.sum()) / max(factor.n_rows, 1)
     return row_scale(scale, float(factor.mean @ factor.mean)) * BETA_STEPS
 
 
 def generalised_error(factor: Spectrum, projected: FloatArray, energy: FloatArray, beta: float) -> FloatArray:
-    """Generalised cross-validation: ``n RSS / (n - trace H)^2`` for each target, (k,).
+    """The generalised cross-validation error of each target, ``n RSS / (n - trace H)^2``, (k,).
 
     projected : (r, k) = Q't;   energy : (k,) = ||t||^2 of the centred targets
     """
@@ -58,14 +58,14 @@ def generalised_error(factor: Spectrum, projected: FloatArray, energy: FloatArra
 
 
 def choose_beta(factor: Spectrum, projected: FloatArray, energy: FloatArray) -> float:
-    """The strength of `beta_grid` with the least generalised error, one for all targets together; the larger of two."""
+    """The strength of `beta_grid` with the least generalised error over all targets; of two equal ones the larger."""
     grid = beta_grid(factor)[::-1]
     errors = [float(generalised_error(factor, projected, energy, beta).sum()) for beta in grid]
     return float(grid[first_least(errors)])
 
 
 def solve_anchored_ridge(factor: RidgeFactor, projected: FloatArray, anchor: FloatArray, beta: float) -> FloatArray:
-    """``w = p + (X'X + beta I)^-1 X'(y - X p)``, (d, k), for projected targets (r, k) and anchors (d, k)."""
+    """Ridge toward anchors (d, k) for projected targets (r, k): ``w = p + (X'X + beta I)^-1 X'(y - X p)``, (d, k)."""
     if not anchor.any():
         return factor.weights(projected, beta)
     return anchor + factor.weights(projected - factor.project_scores(anchor), beta)
@@ -82,7 +82,7 @@ class Comparison:
 
 
 class PreparedRidge(Protocol):
-    """Ridge on some rows, factored: any number of targets can be solved."""
+    """Ridge on some rows, factored, so that any number of targets can be solved."""
 
     n_rows: int
     mean: FloatArray
@@ -91,11 +91,11 @@ class PreparedRidge(Protocol):
     known_hat: HatSpectrum | None  # `hat`, where it has been given or made
 
     def solve(self, targets: CSR | FloatArray) -> FloatArray:
-        """Weights (d, k) for targets (n_rows, k); constants in a target do not matter when the rows are centred."""
+        """Solve for weights (d, k) of targets (n_rows, k); if rows are centred, constants in a target do not matter."""
         ...
 
     def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
-        """Residuals (n_rows, k) of each row under the classifier learned without it."""
+        """The residuals (n_rows, k) of each row under the classifier learned without it."""
         ...
 
     def leverages(self, rows: IntArray | None = None) -> FloatArray:
@@ -103,7 +103,7 @@ class PreparedRidge(Protocol):
         ...
 
     def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
-        """Both ways to learn the targets (n_rows, k): alone, and toward the anchor (d, k)."""
+        """Learn the targets (n_rows, k) both ways: alone, and toward the anchor (d, k)."""
         ...
 
     @property
@@ -113,15 +113,15 @@ class PreparedRidge(Protocol):
 
     @property
     def freedom(self) -> float:
-        """Rows less the trace of the hat matrix, intercept included: what is left to judge residuals by."""
+        """The residual degrees of freedom: rows less the trace of the hat matrix, intercept included."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class HatSpectrum:
-    """What degrees of freedom need of the hat matrix H: its trace, and that of ``(I - H) H`` where it is largest.
+    """The traces of the hat matrix H that degrees of freedom need: its own, and that of ``(I - H) H``.
 
-    spread : ``h (1 - h)`` of its eigenvalues, largest first, or None where only their sum is known
+    spread : ``h (1 - h)`` of its eigenvalues, largest first, or None if only their sum is known
     """
 
     trace: float
@@ -130,13 +130,13 @@ class HatSpectrum:
 
     @classmethod
     def of(cls, eigenvalues: FloatArray, beta: float) -> HatSpectrum:
-        """From the eigenvalues of ``Xc'Xc``."""
+        """Compute the traces from the eigenvalues of ``Xc'Xc``."""
         values = eigenvalues / (eigenvalues + beta)
         spread = np.sort(values * (1.0 - values))[::-1]
         return cls(float(values.sum()), float(spread.sum()), spread)
 
     def most_between(self, sizes: IntArray) -> FloatArray:
-        """The largest trace of ``(I - H) H`` on a space of so many dimensions, (k,); at most, where less is known."""
+        """The largest trace of ``(I - H) H`` on spaces of these dimensions, (k,); an upper bound if less is known."""
         if self.spread is None:
             return np.minimum(np.asarray(sizes) / 4.0, self.spread_sum)
         sums = np.concatenate(([0.0], np.cumsum(self.spread)))
@@ -144,7 +144,7 @@ class HatSpectrum:
 
 
 def mean_square_length(X: CSR | FloatArray, mean: FloatArray) -> float:
-    """The mean squared length of a row minus the mean: what beta is measured in."""
+    """The mean squared length of a row minus the mean: the unit of beta."""
     offset = float(mean @ mean)
     if isinstance(X, np.ndarray):
         return row_scale(float(np.square(X - mean).sum()) / max(len(X), 1), offset)
@@ -161,17 +161,17 @@ def make_ridge(
     gram: FloatArray | None = None,
     hat: HatSpectrum | None = None,
 ) -> PreparedRidge:
-    """The smaller of the two factors for these rows. ``basis`` (d, r) and ``share`` are the metric.
+    """Factor ridge on these rows, by rows or by features, whichever is smaller.
 
-    ``gram``: ``Xc'Xc`` or ``Xc Xc'``, whichever is smaller, where it is known already (it is written to).
-    ``hat``: where it is known already.
+    ``basis`` (d, r) and ``share`` are the metric. ``gram``: ``Xc'Xc`` or ``Xc Xc'``, whichever is smaller, if it is
+    known already (it is written to). ``hat``: if it is known already.
     """
     kind = RowRidge if X.shape[0] < X.shape[1] else FeatureRidge
     return kind(X, beta, basis=basis, share=share, centre=centre, gram=gram, hat=hat)
 
 
 class RowRidge:
-    """Cholesky factor of ``Xc C Xc' + beta I`` (q, q)."""
+    """Ridge prepared for few rows: the Cholesky factor of ``Xc C Xc' + beta I`` (q, q)."""
 
     def __init__(
         self,
@@ -248,7 +248,7 @@ class RowRidge:
 
 
 class FeatureRidge:
-    """Cholesky factor of ``T'Xc'Xc T + beta I`` (d, d), ``T T' = C``."""
+    """Ridge prepared for many rows: the Cholesky factor of ``T'Xc'Xc T + beta I`` (d, d), ``T T' = C``."""
 
     def __init__(
         self,
@@ -317,7 +317,7 @@ class FeatureRidge:
         return right
 
     def _solve_plain(self, right: FloatArray) -> FloatArray:
-        """One right-hand side reads half of the inverse once, where two triangular solves read the factor twice."""
+        """Solve without a metric; a single target reads half of the inverse once, not the factor twice."""
         if right.shape[1] == 1:
             return np.asarray(linalg.blas.dsymv(1.0, self._whole_inverse(), right[:, 0], lower=1))[:, None]
         return linalg.cho_solve(self._factor, right, check_finite=False)
@@ -346,7 +346,7 @@ class FeatureRidge:
 
 
 def _hat_spectrum(inverse: FloatArray, beta: float) -> HatSpectrum:
-    """From the lower half of ``(G + beta I)^-1``: ``I - H`` is beta times it, but for directions without rows."""
+    """The traces from the lower half of ``(G + beta I)^-1``, which is ``(I - H) / beta`` but for empty directions."""
     kept = beta * inverse.diagonal()
     squares = 2.0 * beta**2 * float(np.square(np.tril(inverse, -1)).sum()) + float(np.square(kept).sum())
     return HatSpectrum(float((1.0 - kept).sum()), max(float(kept.sum()) - squares, 0.0))

@@ -1,23 +1,19 @@
-"""The door to step 2: classifiers for a batch of new labels, by the solver that suits the size and the loss.
+"""Classifiers for a batch of new labels, by the solver that suits the size and the loss: the door to step 2.
 
-Which solver for which size, and why, in words for the report.
+`choose_squared_solver` says which solver for which size, and why, in words for the report. Times are guessed from
+counts of multiplications and rough rates of one core; only their ratios matter.
 
-Times are guessed from counts of multiplications and rough rates of one core; only their ratios matter.
-
-The whole coupled batch with the squared loss: a Sylvester equation, solved in two spectral bases at once.
-
-Setting the gradient to zero gives ``A V + beta V N = R`` with ``A = Xc'Xc``, ``N = M M'`` and ``R = Xc'Y + beta P M'``.
-With ``N = Q diag(q) Q'`` the columns of ``V Q`` are separate::
+With the squared loss a whole coupled batch is a Sylvester equation, solved in two spectral bases at once. Setting the
+gradient to zero gives ``A V + beta V N = R`` with ``A = Xc'Xc``, ``N = M M'`` and ``R = Xc'Y + beta P M'``. With
+``N = Q diag(q) Q'`` the columns of ``V Q`` are separate::
 
     (A + beta q_j I) (V Q)_j = Xc'(Y Q)_j + beta (P M' Q)_j
 
 and column j is a plain ridge of strength ``beta q_j`` toward the anchor ``(P M' Q)_j / q_j``. The factor of the rows
 solves it for every strength without a further factorisation. ``S2 = 0`` is the plain anchored ridge, bit for bit.
 
-A batch under any loss, in blocks of separate labels.
-
-Labels without a coupling are problems of their own, so they are solved in blocks that share products with the rows,
-labels of like frequency together since they take about as many steps. Coupled labels are one block.
+With any other loss, labels without a coupling are problems of their own. They are solved in blocks that share products
+with the rows, labels of like frequency together since they take about as many steps. Coupled labels are one block.
 """
 
 from __future__ import annotations
@@ -76,7 +72,7 @@ def too_large(X: CSR | FloatArray) -> bool:
 
 
 def choose_squared_solver(design: Design, n_labels: int, *, coupled: bool, has_factor: bool) -> tuple[str, str]:
-    """The solver for the squared loss and the reason."""
+    """Choose the solver for the squared loss; returns its name and the reason."""
     n, d = design.n_rows, design.n_features
     order = min(n, d)
     size = f"{n} rows, {d} features, {n_labels} labels"
@@ -141,13 +137,13 @@ def solve_prepared(
 
 
 def best_intercept(ridge: PreparedRidge, targets: CSR | FloatArray, weights: FloatArray) -> FloatArray:
-    """The intercepts (k,) that go with these classifiers; zero where the rows are not centred."""
+    """The intercepts (k,) that go with these classifiers; zero if the rows are not centred."""
     rates = column_sums(targets) / ridge.n_rows if ridge.centre else np.zeros(weights.shape[1])
     return np.asarray(rates - ridge.mean @ weights)
 
 
 def solve_coupled(factor: RidgeFactor, projected: FloatArray, penalty: Penalty) -> FloatArray:
-    """The classifiers (d, k) for projected targets (r, k), coupled or not."""
+    """Solve the squared loss for projected targets (r, k), coupled or not: the classifiers (d, k)."""
     if not penalty.coupled:
         return solve_anchored_ridge(factor, projected, penalty.anchor, penalty.beta)
     anchor = penalty.rotated_anchor()
@@ -175,7 +171,7 @@ def minimise_batch(
     max_iter: int,
     map_blocks: Callable[..., Iterable[Any]] = map,
 ) -> tuple[FloatArray, FloatArray, int, float, str]:
-    """Weights (d, k), intercepts (k,), iterations, the largest relative gradient, and a note.
+    """Minimise any loss for a batch: weights (d, k), intercepts (k,), iterations, largest relative gradient, a note.
 
     solver : ``"newton"`` or ``"lbfgs"``;   factor : of the rows, for Newton's preconditioner, or None
     """
@@ -262,7 +258,7 @@ def solve(
     max_iter: int | None = None,
     map_blocks: Callable[..., Iterable[Any]] = map,
 ) -> Solution:
-    """Minimise ``sum loss(y, x.v + b) + beta/2 ||V (I - S2) - P||_F^2``.
+    """Learn the classifiers of a batch: minimise ``sum loss(y, x.v + b) + beta/2 ||V (I - S2) - P||_F^2``.
 
     Parameters
     ----------
@@ -273,7 +269,7 @@ def solve(
     beta : the strength of the pull, above 0
     loss : ``"squared"``, ``"logistic"``, ``"squared_hinge"``
     solver : one of `SOLVERS`. ``"auto"`` chooses by size; the report's note says what and why
-    factor : the kept spectral factor of these rows (centred where there is an intercept), if there is one
+    factor : the kept spectral factor of these rows (centred if there is an intercept), if there is one
     tolerance : on the relative residual (squared loss, 1e-8) or the relative gradient (other losses, 1e-4)
     max_iter : of the iterative solvers
     map_blocks : like ``map``, over blocks of separate labels; the ``map`` of a thread pool runs them side by side

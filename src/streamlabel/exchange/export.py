@@ -1,9 +1,7 @@
-"""One door for every format that a model is written in.
+"""Export of models: one function for every format, and tables of labels as CSV and JSON lines.
 
-The labels as CSV: one row a label, with how it was learned and what decides.
-
-Cells that are texts and begin with ``= + - @``, a tab or a line end get an apostrophe in front, as in `write_csv`, so
-that no spreadsheet runs them; numbers stay numbers.
+Cells of a CSV that are texts and begin with ``= + - @``, a tab or a line end get an apostrophe in front, as in
+`write_csv`, so that no spreadsheet runs them; numbers stay numbers.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from streamlabel.exchange.sklearn_export import export_sklearn
 
 
 def export_csv(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write the labels and their figures."""
+    """Write a CSV table of the labels, one per row, with how each was learned and what decides."""
     with replacing(path) as handle:
         writer = csv.writer(codecs.getwriter("utf-8")(handle), lineterminator="\r\n")
         for number, figures in enumerate(label_figures(linear_model(model))):
@@ -38,7 +36,7 @@ def export_csv(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def label_figures(model: LinearModel) -> list[dict[str, Any]]:
-    """For each label: name, answers, recipe, threshold, size of its weights, the label it resembles most."""
+    """The figures of each label: name, answers, recipe, threshold, size of its weights, the label it resembles most."""
     norms = np.linalg.norm(model.coef, axis=1)
     return [
         {
@@ -69,7 +67,7 @@ def _cell(value: Any) -> Any:
 
 
 def export_jsonl(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write ``{"label", figures, "neighbours": [{"label", "weight"}, ...]}``, one label a line."""
+    """Write labels as JSON lines: ``{"label", figures, "neighbours": [{"label", "weight"}, ...]}``, one per label."""
     parts = linear_model(model)
     with replacing(path) as handle:
         for figures, neighbours in zip(label_figures(parts), parts.neighbours, strict=True):
@@ -91,7 +89,7 @@ _FORMAT_OF_SUFFIX = {f".{name}": name for name in FORMATS} | {".skops": "sklearn
 
 
 def export(model: Any, path: str | os.PathLike[str], format: str | None = None, **options: Any) -> Path:
-    """Write a fitted classifier, a tagger or a stored model for another tool; the path that was written.
+    """Write a fitted classifier, a tagger or a stored model for another tool; returns the path that was written.
 
     Parameters
     ----------

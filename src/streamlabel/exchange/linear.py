@@ -1,4 +1,4 @@
-"""A model as every format sees it: linear scores, thresholds, names."""
+"""The linear model that every export format is made of: scores, thresholds, names; and its arrays in files."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from streamlabel.types import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """``scores = X coef' + intercept``; yes above the threshold; P(yes) = sigmoid(slope * score + offset).
+    """A linear model: ``scores = X coef' + intercept``; yes above the threshold.
 
-    coef : (m, d);   intercept, thresholds, slope, offset : (m,)
+    coef : (m, d);   intercept, thresholds, slope, offset : (m,);   P(yes) = sigmoid(slope * score + offset)
     neighbours : for each label the labels in its code and their weights, the largest first
     """
 
@@ -62,7 +62,7 @@ def linear_model(model: Any) -> LinearModel:
 
 
 def classifier_of(model: Any) -> StreamingLabelClassifier:
-    """The classifier inside what a user holds."""
+    """The classifier inside a tagger, a stored model, or itself."""
     if isinstance(model, StoredModel):
         return model.model(learning=False)
     if isinstance(model, Tagger):
@@ -79,8 +79,9 @@ def _size(neighbour: tuple[str, float]) -> float:
 
 
 def export_npz(model: Any, path: str | os.PathLike[str], *, dtype: str = "float64") -> None:
-    """Write ``label_names`` (unicode), ``coef`` (m, d), ``intercept``, ``thresholds``, ``slope``, ``offset`` (m,).
+    """Write the model as numpy arrays (``.npz``).
 
+    ``label_names`` (unicode), ``coef`` (m, d), ``intercept``, ``thresholds``, ``slope``, ``offset`` (m,).
     ``scores = X @ coef.T + intercept``; the last two give probabilities, ``1 / (1 + exp(-(slope * scores + offset)))``.
     """
     parts = linear_model(model)
@@ -89,7 +90,7 @@ def export_npz(model: Any, path: str | os.PathLike[str], *, dtype: str = "float6
 
 
 def arrays_of(parts: LinearModel, dtype: str) -> dict[str, Any]:
-    """The numbers, contiguous, as float64 or float32."""
+    """The numbers of a model as contiguous arrays, float64 or float32."""
     if dtype not in ("float64", "float32"):
         raise DataError(f"dtype is {dtype!r}; use 'float64' or 'float32'")
     names = ("coef", "intercept", "thresholds", "slope", "offset")
@@ -97,7 +98,7 @@ def arrays_of(parts: LinearModel, dtype: str) -> dict[str, Any]:
 
 
 def export_safetensors(model: Any, path: str | os.PathLike[str], *, dtype: str = "float64") -> None:
-    """Write the arrays of `export_npz`; the metadata has ``label_names`` as a JSON list, in the order of the rows."""
+    """Write the arrays of `export_npz` as safetensors; ``label_names`` are a JSON list in the metadata."""
     parts = linear_model(model)
     try:
         from safetensors.numpy import save

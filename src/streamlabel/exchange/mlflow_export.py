@@ -1,4 +1,4 @@
-"""A model as an MLflow pyfunc directory: arrays and the code that reads them, no pickle. Extra ``mlflow``.
+"""Export as an MLflow pyfunc directory: arrays and the code that reads them, no pickle. Extra ``mlflow``.
 
 MLflow runs the code file of a directory when it loads it, as it does with every model: load only what you trust.
 """
@@ -29,11 +29,11 @@ PROGRESS_BAR = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"
 
 
 def export_mlflow(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a directory for ``mlflow.pyfunc.load_model``. Its `predict` takes rows of features (a classifier) or texts
-    (a tagger), and the parameter ``k``: the k best labels of each as ``[{"label", "score"}, ...]``; with 0, the scores
-    of all labels as an array.
+    """Write a directory for ``mlflow.pyfunc.load_model``.
 
-    A classifier needs only numpy there, a tagger needs streamlabel and one of its own vectorisers.
+    Its `predict` takes rows of features (a classifier) or texts (a tagger), and the parameter ``k``: the k best labels
+    of each as ``[{"label", "score"}, ...]``; with 0, the scores of all labels as an array. A classifier needs only
+    numpy there, a tagger needs streamlabel and one of its own vectorisers.
     """
     target = Path(path)
     if target.exists():
@@ -72,7 +72,7 @@ def _save(aside: Path, artifacts: dict[str, str], n_labels: int, n_features: int
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without MLflow's progress bar and its advice on type hints and examples, which the signature makes needless."""
+    """Silence MLflow's progress bar and its advice on type hints and examples, which the signature makes needless."""
     before = os.environ.get(PROGRESS_BAR)
     os.environ[PROGRESS_BAR] = "false"
     try:

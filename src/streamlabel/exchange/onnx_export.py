@@ -1,9 +1,8 @@
-"""A model as an ONNX graph: features or texts in, scores and the names of the best labels out. Extra ``onnx``.
+"""Export as an ONNX graph: features or texts in, scores and the names of the best labels out. Extra ``onnx``.
 
-The nodes that turn texts into the tf-idf features of a `TextVectorizer`.
-
-ONNX can lower the case of ASCII letters and cut words, but it cannot fold accents or the case of other letters. So the
-graph does what the vectoriser does for texts that are folded already: plain English, or any text after
+For texts, further nodes make the tf-idf features of a `TextVectorizer`. ONNX can lower the case of ASCII letters and
+cut words, but it cannot fold accents or the case of other letters. So the graph does what the vectoriser does for texts
+that are folded already: plain English, or any text after
 
     unicodedata.normalize("NFKD", text.lower()), without the combining characters.
 
@@ -31,7 +30,7 @@ NO_WORD = "#"  # fills short rows; no word contains it
 
 
 def text_nodes(onnx: Any, vectorizer: Any) -> tuple[list[Any], list[Any]]:
-    """(nodes, constants) from ``texts`` (n,) to ``features`` (n, d); DataError where ONNX cannot say it."""
+    """Make nodes and constants from ``texts`` (n,) to ``features`` (n, d); DataError if ONNX cannot say it."""
     _check(vectorizer)
     node, constant = onnx.helper.make_node, onnx.numpy_helper.from_array
     case = "LOWER" if vectorizer.lowercase else "NONE"
@@ -111,11 +110,11 @@ MOST_INSIDE = 2**30
 
 
 def export_onnx(model: Any, path: str | os.PathLike[str], *, k: int = 5) -> None:
-    """Write the graph.
+    """Write a model as an ONNX graph.
 
     Input ``features`` (n, d) float32; of a tagger ``texts`` (n,), with the limits told in `exchange.onnx_export`.
     Outputs: ``label_names`` and ``label_scores`` (n, k), the k best labels, best first, ties to the older one;
-    ``scores`` (n, m) float32; ``decisions`` (n, m) bool, where a score exceeds its threshold. Weights are rounded to
+    ``scores`` (n, m) float32; ``decisions`` (n, m) bool, True above the threshold. Weights are rounded to
     float32.
     """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:

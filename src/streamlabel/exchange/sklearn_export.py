@@ -1,6 +1,6 @@
-"""A plain scikit-learn estimator with the model's weights: it predicts the same, without streamlabel.
+"""Export as a plain scikit-learn estimator with the model's weights: it predicts the same, without streamlabel.
 
-scikit-learn says yes where a decision exceeds zero and has one number a label for it, where we have scores, thresholds
+scikit-learn says yes if a decision exceeds zero and has one number per label for it, where we have scores, thresholds
 and probabilities. So there are three forms, and each keeps one of them exactly.
 """
 
@@ -22,7 +22,7 @@ KEPT = ("decisions", "scores", "probabilities")
 
 
 def to_sklearn(model: Any, *, keep: str = "decisions") -> Any:
-    """A fitted scikit-learn estimator of the same labels, in the order of `label_names_`.
+    """Make a fitted scikit-learn estimator of the same labels, in the order of `label_names_`.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def to_sklearn(model: Any, *, keep: str = "decisions") -> Any:
 
 
 def export_sklearn(model: Any, path: str | os.PathLike[str], *, keep: str = "decisions") -> None:
-    """Write `to_sklearn` with skops: ``skops.io.load(path)`` reads it and has to trust no type of ours."""
+    """Write the estimator of `to_sklearn` with skops: ``skops.io.load(path)`` need not trust any type of ours."""
     estimator = to_sklearn(model, keep=keep)
     try:
         from skops.io import dumps

@@ -4,10 +4,10 @@ Every function takes ``Y_true`` (n_rows, n_labels), 0/1, dense or sparse, and ``
 `ColumnBlocks` (`metrics.row_blocks` says what a missing score means). All values are exact, also in blocks: a first
 reading collects the scores of the true cells, a second one counts, block by block, how many scores lie below each of
 them. So memory goes with the number of true cells plus one block, never with n_rows * n_labels, and nothing is binned.
-`RowBlocks` are read twice for it; `ColumnBlocks` once for the measures a label, twice for the micro measures.
+`RowBlocks` are read twice for it; `ColumnBlocks` once for the measures per label, twice for the micro measures.
 
 Conventions: a tie counts one half in AUC; in average precision tied rows are taken together (as in scikit-learn). A
-label whose rows are all true or all false has neither measure: NaN a label, left out of the macro mean and counted.
+label whose rows are all true or all false has neither measure: NaN per label, left out of the macro mean and counted.
 The macro mean divides by the labels that are left; it is NaN when none is.
 """
 
@@ -45,8 +45,9 @@ def label_auc(Y_true: Any, scores: Any) -> FloatArray:
 
 
 def label_average_precision(Y_true: Any, scores: Any) -> FloatArray:
-    """Average precision of each label: for each true row the share of true ones among the rows that do not score
-    lower, averaged over the true rows. No interpolation; tied rows are taken together.
+    """Average precision of each label, without interpolation; tied rows are taken together.
+
+    For each true row the share of true ones among the rows that do not score lower, averaged over the true rows.
 
     Returns
     -------
@@ -101,7 +102,7 @@ def micro_average_precision(Y_true: Any, scores: Any) -> float:
 
 
 def macro_mean(values: FloatArray) -> tuple[float, int]:
-    """Mean of what is not NaN, added without rounding error, and the number of NaN."""
+    """The mean of all values that are not NaN, added without rounding error, and the number of NaN."""
     kept = values[~np.isnan(values)]
     return (math.fsum(kept) / len(kept) if len(kept) else math.nan), len(values) - len(kept)
 
@@ -136,7 +137,7 @@ class LabelAccumulator:
         self.update_checked(as_block(scores, (None, self.shape[1])))
 
     def update_checked(self, block: Block) -> None:
-        """`update` for what has been checked already."""
+        """Count a block that has been checked already, as `update` does."""
         by_label = np.ascontiguousarray(block.T) if isinstance(block, np.ndarray) else block.T.tocsr()
         below, not_above = count_cells(by_label, self._targets, self._indptr)
         self._below += below
@@ -152,17 +153,17 @@ class LabelAccumulator:
         self.n_rows += other.n_rows
 
     def auc(self) -> FloatArray:
-        """(n_labels,) as `label_auc`."""
+        """The area under the ROC curve of each label, (n_labels,), as `label_auc`."""
         return self._order().auc()
 
     def average_precision(self) -> FloatArray:
-        """(n_labels,) as `label_average_precision`."""
+        """The average precision of each label, (n_labels,), as `label_average_precision`."""
         order = self._order()
         both = (order.n_true > 0) & (order.n_true < order.n_cells)
         return np.where(both, order.average_precision(empty=np.nan), np.nan)
 
     def result(self) -> dict[str, float]:
-        """macro_auc, macro_average_precision, and how many labels they leave out."""
+        """The measures by name: macro_auc, macro_average_precision, and how many labels they leave out."""
         mean_auc, left_out = macro_mean(self.auc())
         mean_precision, _ = macro_mean(self.average_precision())
         return {
@@ -200,7 +201,7 @@ class MicroAccumulator:
         self.update_checked(as_block(scores))
 
     def update_checked(self, block: Block) -> None:
-        """`update` for what has been checked already."""
+        """Count a block that has been checked already, as `update` does."""
         size = block.shape[0] * block.shape[1]
         if isinstance(block, np.ndarray):
             cells: Block = block.reshape(1, size)
@@ -220,15 +221,17 @@ class MicroAccumulator:
         self.n_cells += other.n_cells
 
     def auc(self) -> float:
+        """The area under the ROC curve over all cells."""
         return float(self._order().auc()[0])
 
     def average_precision(self) -> float:
+        """The average precision over all cells; NaN if all are true or all are false."""
         if not 0 < len(self._targets) < self.n_cells:
             return math.nan
         return float(self._order().average_precision(empty=math.nan)[0])
 
     def result(self) -> dict[str, float]:
-        """micro_auc and micro_average_precision."""
+        """The measures by name: micro_auc and micro_average_precision."""
         return {"micro_auc": self.auc(), "micro_average_precision": self.average_precision()}
 
     def _order(self) -> Order:
@@ -244,7 +247,7 @@ def _check_true_scores(scores_of_true: Any) -> FloatArray:
 
 
 def _by_labels(truth: CSR, scores: Any) -> Iterator[LabelAccumulator]:
-    """Counted accumulators for consecutive labels: one for all with RowBlocks, else one a block of columns."""
+    """Counted accumulators for consecutive labels: one for all with RowBlocks, else one per block of columns."""
     if isinstance(scores, RowBlocks):
         yield _second_reading(truth, scores)
         return

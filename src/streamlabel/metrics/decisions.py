@@ -18,7 +18,7 @@ from streamlabel.validation import canonical_labels
 
 
 def hamming_loss(Y_true: Any, Y_pred: Any) -> float:
-    """Wrong cells / (n_rows * n_labels). (napkinXC divides by n_rows only.)
+    """Hamming loss: wrong cells / (n_rows * n_labels). (napkinXC divides by n_rows only.)
 
     >>> hamming_loss([[1, 0], [1, 1]], [[1, 1], [1, 1]])
     0.25
@@ -27,22 +27,22 @@ def hamming_loss(Y_true: Any, Y_pred: Any) -> float:
 
 
 def micro_f1(Y_true: Any, Y_pred: Any) -> float:
-    """2 tp / (2 tp + fp + fn) over all cells; 0 when nothing is true and nothing is predicted."""
+    """Micro F1: 2 tp / (2 tp + fp + fn) over all cells; 0 when nothing is true and nothing is predicted."""
     return _count(Y_true, Y_pred).micro_f1()
 
 
 def macro_f1(Y_true: Any, Y_pred: Any) -> float:
-    """Mean of `label_f1` over all n_labels labels; a label that is never true and never predicted counts 0."""
+    """Macro F1: the mean of `label_f1` over all n_labels labels; a label never true and never predicted counts 0."""
     return _count(Y_true, Y_pred).macro_f1()
 
 
 def label_f1(Y_true: Any, Y_pred: Any) -> FloatArray:
-    """(n_labels,) 2 tp / (2 tp + fp + fn) of each label; 0 for a label that is never true and never predicted."""
+    """F1 of each label, (n_labels,): 2 tp / (2 tp + fp + fn); 0 for a label that is never true and never predicted."""
     return _count(Y_true, Y_pred).label_f1()
 
 
 class DecisionAccumulator:
-    """The counts behind this module's measures, over rows that arrive in parts; every part is read once."""
+    """Hamming loss and F1 over rows that arrive in parts; every part is read once."""
 
     def __init__(self, n_labels: int) -> None:
         self.n_labels = n_labels
@@ -61,7 +61,7 @@ class DecisionAccumulator:
         self.update_checked(truth, predicted)
 
     def update_checked(self, truth: CSR, predicted: CSR) -> None:
-        """`update` for what has been checked already."""
+        """Add rows that have been checked already, as `update` does."""
         both = truth.multiply(predicted).tocsr()
         for matrix, counts in ((both, self.n_both), (truth, self.n_true), (predicted, self.n_predicted)):
             counts += np.bincount(matrix.indices, minlength=self.n_labels)
@@ -77,24 +77,28 @@ class DecisionAccumulator:
         self.n_rows += other.n_rows
 
     def hamming_loss(self) -> float:
+        """The Hamming loss over all rows so far."""
         if not self.n_rows:
             raise DataError("no row has been added yet; a measure needs at least one")
         wrong = int((self.n_true + self.n_predicted - 2 * self.n_both).sum())
         return wrong / (self.n_rows * self.n_labels)
 
     def micro_f1(self) -> float:
+        """The micro F1 over all rows so far."""
         total = int(self.n_true.sum() + self.n_predicted.sum())
         return 2 * int(self.n_both.sum()) / total if total else 0.0
 
     def label_f1(self) -> FloatArray:
+        """The F1 of each label over all rows so far."""
         # 2 tp + fp + fn = true cells + predicted cells
         return 2 * self.n_both / np.maximum(self.n_true + self.n_predicted, 1)
 
     def macro_f1(self) -> float:
+        """The macro F1 over all rows so far."""
         return math.fsum(self.label_f1()) / self.n_labels
 
     def result(self) -> dict[str, float]:
-        """hamming_loss, micro_f1 and macro_f1."""
+        """The measures by name: hamming_loss, micro_f1 and macro_f1."""
         return {"hamming_loss": self.hamming_loss(), "micro_f1": self.micro_f1(), "macro_f1": self.macro_f1()}
 
 

@@ -31,7 +31,7 @@ def evaluate(
     inverse_propensities: Any = None,
     threshold: float | None = None,
 ) -> dict[str, float]:
-    """Several measures of the same scores, by name.
+    """Compute several measures of the same scores; returns them by name.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def evaluate(
     metrics : names out of `METRICS`; by default all that need nothing further, "PSP@k" when ``inverse_propensities``
         is given, and Hamming loss and F1 when ``threshold`` is given
     inverse_propensities : (n_labels,), from `ranking.inverse_propensity` of the training labels
-    threshold : a label is predicted where its score is above this
+    threshold : a label is predicted if its score is above this
 
     Returns
     -------

@@ -1,5 +1,4 @@
-"""How many scores lie below those of the true labels: the counts from which AUC, average precision, ranking loss and
-coverage all follow, for a row, for a label, or for all cells.
+"""Counts of scores below those of the true labels: the base of AUC, average precision, ranking loss and coverage.
 
 A *group* is what is ranked together: the labels of one row, the rows of one label, or all cells. The counts are whole
 numbers and add up over blocks, so a measure has the same value however the scores were cut.
@@ -18,13 +17,13 @@ from streamlabel.types import CSR, FloatArray, IntArray
 
 
 def cell_keys(matrix: CSR) -> IntArray:
-    """One ascending number a stored cell of a canonical matrix: row * n_columns + column."""
+    """One ascending number per stored cell of a canonical matrix: row * n_columns + column."""
     rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
     return rows * matrix.shape[1] + matrix.indices
 
 
 def contains(ascending: IntArray, wanted: IntArray) -> tuple[Any, IntArray]:
-    """Where each wanted number is in an ascending array: (found or not, position)."""
+    """Look up each wanted number in an ascending array: (found or not, position)."""
     position = np.searchsorted(ascending, wanted)
     position[position == len(ascending)] = 0
     found = ascending[position] == wanted if len(ascending) else np.zeros(wanted.shape, dtype=bool)
@@ -32,7 +31,7 @@ def contains(ascending: IntArray, wanted: IntArray) -> tuple[Any, IntArray]:
 
 
 def true_scores(truth: CSR, block: Block) -> FloatArray:
-    """The scores of the true cells, in the order of ``truth.indices``; minus infinity where a sparse block has none."""
+    """The scores of the true cells, in the order of ``truth.indices``; minus infinity if a sparse block has none."""
     if sparse.issparse(block):
         found, position = contains(cell_keys(block), cell_keys(truth))
         values = np.full(truth.nnz, -np.inf, dtype=block.dtype)
@@ -43,7 +42,7 @@ def true_scores(truth: CSR, block: Block) -> FloatArray:
 
 
 def count_cells(block: Block, targets: FloatArray, indptr: IntArray) -> tuple[IntArray, IntArray]:
-    """For each target, how many cells of its group score lower, and how many do not score higher.
+    """Count, for each target, the cells of its group that score lower, and those that do not score higher.
 
     Group i is row i of the block; its targets are ``targets[indptr[i]:indptr[i + 1]]``.
     """
@@ -65,7 +64,7 @@ def count_cells(block: Block, targets: FloatArray, indptr: IntArray) -> tuple[In
 
 
 def count_within(targets: FloatArray, indptr: IntArray) -> tuple[IntArray, IntArray]:
-    """The same two counts among the targets of each group themselves (a target is not above itself)."""
+    """Count as `count_cells`, but among the targets of each group themselves (a target is not above itself)."""
     group = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     order = np.lexsort((targets, group))
     value, group = targets[order], group[order]
@@ -81,7 +80,7 @@ def count_within(targets: FloatArray, indptr: IntArray) -> tuple[IntArray, IntAr
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """Counts at the true cells of each group, and the measures that follow from them, one value a group.
+    """Counts at the true cells of each group, and the measures that follow from them, one value per group.
 
     indptr : (n_groups + 1,) the true cells of group i are ``indptr[i]:indptr[i + 1]``
     below, not_above : (n_true,) cells of the group with a lower, with a lower or equal score
@@ -98,36 +97,37 @@ class Order:
 
     @classmethod
     def of_rows(cls, truth: CSR, block: Block) -> Order:
-        """Each row is a group: truth and block (n_groups, n_cells)."""
+        """Count with each row as a group: truth and block are (n_groups, n_cells)."""
         targets = true_scores(truth, block)
         counts = count_cells(block, targets, truth.indptr)
         return cls(truth.indptr, *counts, *count_within(targets, truth.indptr), truth.shape[1])
 
     @property
     def n_true(self) -> IntArray:
+        """The number of true cells of each group."""
         return np.diff(self.indptr).astype(np.int64)
 
     def auc(self) -> FloatArray:
-        """(false cells below + half of those tied) / (n_true * n_false), averaged over true cells; NaN if one class."""
+        """The AUC of each group: (false cells below + half of those tied) / (n_true * n_false); NaN if one class."""
         n_pairs = self.n_true * (self.n_cells - self.n_true)
         twice = self._sum((self.below - self.true_below) + (self.not_above - self.true_not_above))
         return _divide(twice, 2 * n_pairs, np.nan)
 
     def average_precision(self, empty: float) -> FloatArray:
-        """Mean over the true cells of: true cells not below it / cells not below it. ``empty`` where none is true."""
+        """Average precision: the mean share of true cells among those not below a true one; ``empty`` without one."""
         n_true = np.repeat(self.n_true, self.n_true)
         precision = (n_true - self.true_below) / (self.n_cells - self.below)
         group = np.repeat(np.arange(len(self.n_true)), self.n_true)
         return _divide(np.bincount(group, weights=precision, minlength=len(self.n_true)), self.n_true, empty)
 
     def ranking_loss(self) -> FloatArray:
-        """Pairs (true, false) where the false cell is not below the true one / all such pairs; 0 if there is none."""
+        """The share of pairs (true, false) in which the false cell is not below the true one; 0 if there is none."""
         n_pairs = self.n_true * (self.n_cells - self.n_true)
         right = self._sum(self.below - self.true_below)
         return _divide(n_pairs - right, n_pairs, 0.0)
 
     def coverage(self) -> FloatArray:
-        """Cells not below the lowest true one; 0 if none is true."""
+        """The number of cells not below the lowest true one; 0 if none is true."""
         depth = np.zeros(len(self.n_true))
         group = np.repeat(np.arange(len(self.n_true)), self.n_true)
         np.maximum.at(depth, group, self.n_cells - self.below)

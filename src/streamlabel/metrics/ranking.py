@@ -40,21 +40,22 @@ def precision_at_k(Y_true: Any, scores: Any, k: int = 5) -> float:
 
 
 def ndcg_at_k(Y_true: Any, scores: Any, k: int = 5) -> float:
-    """nDCG@k: sum of 1/log2(1 + place) over the true labels among the k best, divided by the largest such sum the row
-    allows (min(k, number of true labels) hits in the first places); mean over all rows.
+    """nDCG@k: discounted hits among the k best labels of a row, relative to the best possible; mean over all rows.
 
-    Ties: the lower column first (scikit-learn's ``ndcg_score`` averages over tied orders unless told otherwise).
-    A row with no true label counts 0.
+    A hit counts 1/log2(1 + place); the sum is divided by the largest one the row allows (min(k, number of true labels)
+    hits in the first places). Ties: the lower column first (scikit-learn's ``ndcg_score`` averages over tied orders
+    unless told otherwise). A row with no true label counts 0.
     """
     return _single(Y_true, scores, "nDCG@k", k=k)
 
 
 def propensity_scored_precision_at_k(Y_true: Any, scores: Any, inverse_propensities: Any, k: int = 5) -> float:
-    """PSP@k, normalised: inverse propensities of the true labels among the k best, added over all rows, divided by
-    the largest such sum that any ranking could reach (the k true labels with the largest weights of each row).
+    """PSP@k, normalised: precision at k in which rare labels count more, by their inverse propensities.
 
-    It is a ratio of sums, not a mean of ratios, as the extreme classification repository reports it. Ties: the lower
-    column first. A row with no true label adds 0 to both sums; 0 when no row has a true label.
+    The weights of the true labels among the k best, added over all rows, divided by the largest such sum that any
+    ranking could reach (the k true labels with the largest weights of each row). It is a ratio of sums, not a mean of
+    ratios, as the extreme classification repository reports it. Ties: the lower column first. A row with no true label
+    adds 0 to both sums; 0 when no row has a true label.
 
     Parameters
     ----------
@@ -64,8 +65,7 @@ def propensity_scored_precision_at_k(Y_true: Any, scores: Any, inverse_propensit
 
 
 def ranking_loss(Y_true: Any, scores: Any) -> float:
-    """Pairs (true label, false label) of a row where the false one does not score lower, divided by all such pairs;
-    mean over all rows.
+    """Ranking loss: the share of pairs (true, false label) of a row that are in the wrong order; mean over all rows.
 
     Ties count as wrong in full (as in scikit-learn). A row whose labels are all false or all true counts 0.
     """
@@ -73,18 +73,18 @@ def ranking_loss(Y_true: Any, scores: Any) -> float:
 
 
 def coverage(Y_true: Any, scores: Any) -> float:
-    """How far down the ranking the lowest true label of a row is: labels that do not score lower than it, itself
-    included; mean over all rows. The best value is the average number of true labels, not 0.
+    """Coverage: the labels of a row that do not score lower than its lowest true one, itself included; mean over rows.
 
+    It says how far down the ranking that label is; the best value is the average number of true labels, not 0.
     Ties count in full, the pessimistic way (as in scikit-learn). A row with no true label counts 0.
     """
     return _single(Y_true, scores, "coverage")
 
 
 def label_ranking_average_precision(Y_true: Any, scores: Any) -> float:
-    """For each true label of a row, the share of true ones among the labels that do not score lower; mean over the
-    true labels of the row, then over all rows.
+    """Label ranking average precision: the mean precision at the places of a row's true labels; mean over all rows.
 
+    For each true label, the share of true ones among the labels that do not score lower; mean over the true labels.
     Ties take the lowest place of their group (as in scikit-learn). A row with no true label, or with all, counts 1.
     """
     return _single(Y_true, scores, "label_ranking_average_precision")
@@ -110,7 +110,7 @@ def inverse_propensity(Y_train: Any, *, A: float = 0.55, B: float = 1.5) -> Floa
 
 
 class RankingAccumulator:
-    """The measures of this module over rows that arrive in parts; every part is read once.
+    """Ranking measures over rows that arrive in parts; every part is read once.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class RankingAccumulator:
     metrics : names out of `RANKING_METRICS`
     inverse_propensities : (n_labels,), needed by "PSP@k" only
 
-    It keeps one number a row and measure, so that `result` does not depend on the parts or their order.
+    It keeps one number per row and measure, so that `result` does not depend on the parts or their order.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class RankingAccumulator:
         self.update_checked(truth, as_block(scores, truth.shape))
 
     def update_checked(self, truth: CSR, block: Block) -> None:
-        """`update` for what has been checked already."""
+        """Add rows that have been checked already, as `update` does."""
         values = {} if not set(self.metrics) & set(AT_K) else self._at_k(truth, block)
         if set(self.metrics) & set(BY_ORDER):
             values |= _by_order(Order.of_rows(truth, block))
@@ -174,7 +174,7 @@ class RankingAccumulator:
         return result
 
     def _at_k(self, truth: CSR, block: Block) -> dict[str, FloatArray]:
-        """One value a row for each measure "at k" and each k; the labels are ranked once, for the largest k."""
+        """One value per row for each measure "at k" and each k; the labels are ranked once, for the largest k."""
         largest = self.k[-1]
         best = top_k_of_block(block, largest)
         keys = np.arange(len(best))[:, None] * truth.shape[1] + best

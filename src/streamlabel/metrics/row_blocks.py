@@ -1,4 +1,4 @@
-"""Scores in: whole or block by block, checked once, always as blocks of a bounded size.
+"""Score matrices, whole or block by block, checked once, and always read as blocks of a bounded size.
 
 What a score is, for every measure of this package:
 
@@ -32,7 +32,7 @@ BLOCK_CELLS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
-    """Scores by blocks of rows.
+    """Scores that come by blocks of rows, for matrices that do not fit into memory.
 
     Parameters
     ----------
@@ -49,15 +49,14 @@ class RowBlocks:
 
 @dataclass(frozen=True, eq=False)
 class ColumnBlocks:
-    """Scores by blocks of labels, for measures over labels or cells: as `RowBlocks`, but blocks are
-    (n_rows, stop - start) and ``size`` counts columns."""
+    """Scores that come by blocks of labels: as `RowBlocks`, but (n_rows, stop - start), and ``size`` counts columns."""
 
     source: Callable[[int, int], Any] | Iterable[Any]
     size: int | None = None
 
 
 def check_truth(Y_true: Any, *, name: str = "Y_true") -> CSR:
-    """Y_true as csr_array of int8 ones, with at least one row and one label."""
+    """Check Y_true and convert it to csr_array of int8 ones, with at least one row and one label."""
     truth = canonical_labels(Y_true, name=name)
     if 0 in truth.shape:
         raise DataError(f"{name} has the shape {truth.shape}; a measure needs at least one row and one label")
@@ -65,7 +64,7 @@ def check_truth(Y_true: Any, *, name: str = "Y_true") -> CSR:
 
 
 def as_block(scores: Any, shape: tuple[int | None, int | None] = (None, None), *, name: str = "scores") -> Block:
-    """Scores as float32 or float64, dense or canonical csr_array, of this shape (None: any) and without NaN.
+    """Check scores: float32 or float64, dense or canonical csr_array, of this shape (None: any) and without NaN.
 
     The input is not changed; it is not copied when it has this form already.
     """
@@ -109,13 +108,13 @@ def _as_numbers(scores: Any, name: str) -> Block:
 
 
 def require_replay(scores: Any) -> None:
-    """Refuse, before any work, what can be read only once where two readings are needed."""
+    """Raise DataError, before any work, if scores that are needed twice can be read only once."""
     if isinstance(scores, RowBlocks | ColumnBlocks) and isinstance(scores.source, Iterator):
         raise DataError("these measures read the scores twice, a generator can be read once; give a callable or a list")
 
 
 def iter_parts(truth: CSR, scores: Any, *, axis: int = 0, name: str = "scores") -> Iterator[tuple[CSR, Block]]:
-    """Pairs (part of the truth, block of scores) of one shape: rows from first to last, or labels with ``axis=1``."""
+    """Iterate over pairs (part of the truth, block of scores): rows from first to last, or labels with ``axis=1``."""
     by_column = truth.tocsc() if axis == 1 else None
     for span, block in iter_blocks(scores, truth.shape, axis=axis, name=name):
         yield truth[span] if by_column is None else by_column[:, span].tocsr(), block
@@ -124,7 +123,7 @@ def iter_parts(truth: CSR, scores: Any, *, axis: int = 0, name: str = "scores") 
 def iter_blocks(
     scores: Any, shape: tuple[int, int], *, axis: int = 0, name: str = "scores"
 ) -> Iterator[tuple[slice, Block]]:
-    """Pairs (rows or columns, block), checked, that cover the axis without a gap."""
+    """Iterate over pairs (rows or columns, block), checked, that cover the axis without a gap."""
     other = ColumnBlocks if axis == 0 else RowBlocks
     if isinstance(scores, other):
         along = ("the labels of a row", "RowBlocks") if axis == 0 else ("the rows of a label", "ColumnBlocks")

@@ -33,13 +33,14 @@ def top_k(scores: Any, k: int) -> IntArray:
 
 
 def check_k(k: int) -> int:
+    """Check that k is a whole number, 1 or more."""
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise DataError(f"k is {k!r}; it must be a whole number, 1 or more")
     return int(k)
 
 
 def top_k_of_block(block: Block, k: int) -> IntArray:
-    """`top_k` of a checked block."""
+    """The columns of the k highest scores of each row of a checked block, as `top_k`."""
     if isinstance(block, np.ndarray):
         return _top_k_dense(block, k)
     return _top_k_sparse(block, k)

@@ -1,14 +1,14 @@
-"""Who may ask: requests to a name of this host, and, where there is a token, those that bring it.
+"""Access to the service: who may ask, and what is said to those who are refused.
 
-A page of another site can make a browser send requests here, by a name that its owner points to this machine (DNS
-rebinding): the Host header then has that name. Nor can it send JSON or DELETE without asking first, which nothing here
-allows. From other machines only a token lets in.
+Requests must be to a name of this host, and bring the token, if there is one. A page of another site can make a
+browser send requests here, by a name that its owner points to this machine (DNS rebinding): the Host header then has
+that name, and is refused. Nor can it send JSON or DELETE without asking first, which nothing here allows. From other
+machines only a token lets in.
 
-A request that is not answered: a status, and one message for the person behind it.
-
-The package's own messages are for who holds the model: they name paths and processes. Only what they say about a body
-is passed on; the rest goes to the log, and the answer says what that person can do. In both, what to do is said in
-`SERVICE_WORDS`, not in Python.
+A refusal is a status, and one message for the person behind the request. The package's own messages are for who holds
+the model: they name paths, processes and Python. Only what they say about a body is passed on; the rest goes to the
+log, and the answer says what that person can do. In both, what to do is
+said in `SERVICE_WORDS`, not in Python.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SERVICE_WORDS = (
 
 
 class Refusal(Exception):
-    """Ends a request with this status and ``{"error": message}``."""
+    """An exception that ends a request with this status and ``{"error": message}``."""
 
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
@@ -59,7 +59,7 @@ class Refusal(Exception):
 
 @contextmanager
 def mistakes() -> Iterator[None]:
-    """What is wrong with the answers in a body, as a 400. An error that names a file is not of that kind."""
+    """Turn what is wrong with the answers in a body into a 400. An error that names a file is not of that kind."""
     try:
         yield
     except DataError as error:
@@ -69,7 +69,7 @@ def mistakes() -> Iterator[None]:
 
 
 def refusal_for(error: StreamlabelError) -> Refusal:
-    """What is said about trouble with the model; the trouble itself is logged."""
+    """The refusal for trouble with the model; the trouble itself is logged."""
     logger.error("%s", error.told(SERVICE_WORDS))
     if isinstance(error, NotFoundError):
         return Refusal(503, GONE)
@@ -86,7 +86,7 @@ HOST = re.compile(r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?P<port
 
 @dataclass(frozen=True, repr=False)
 class Gate:
-    """names : of the host, lower case; None where it is bound to every address, and only the token counts"""
+    """The check of who may ask: names of the host, lower case (None: bound to every address), and the token."""
 
     names: frozenset[str] | None
     token: str | None = None
@@ -96,7 +96,7 @@ class Gate:
             raise ValueError("a gate without names needs a token")
 
     def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Refusal where the request may not come in."""
+        """Raise Refusal if a request with these headers may not come in."""
         found: dict[bytes, list[bytes]] = {}
         for name, value in headers:
             found.setdefault(name.lower(), []).append(value)
@@ -126,7 +126,7 @@ def is_loopback(address: str) -> bool:
 
 
 def names_of(host: str, address: str, more: Iterable[str] = ()) -> frozenset[str] | None:
-    """The names under which a service at ``address``, asked for as ``host``, is asked; None for any.
+    """The names by which a service at ``address``, asked for as ``host``, may be called; None for any.
 
     more : others that a proxy passes on, as `host_name` checks them
     """
@@ -137,7 +137,7 @@ def names_of(host: str, address: str, more: Iterable[str] = ()) -> frozenset[str
 
 
 def host_name(text: str) -> str:
-    """A name as a Host header has it, in lower case and without port; DataError where it is none."""
+    """Check a name as a Host header has it: returns it in lower case; DataError if it is none or has a port."""
     match = HOST.fullmatch(text)
     if match is None or match["port"] is not None:
         raise DataError(f"{text!r} is no name of a host; give the name alone, without http:// and without a port")
@@ -149,7 +149,7 @@ def _name_in(match: re.Match[str]) -> str:
 
 
 def read_token(path: Path) -> str:
-    """The token in a file: one line without blanks."""
+    """Read the token from a file: one line without blanks."""
     if not path.exists():
         raise NotFoundError(f"{path}: there is no such file")
     with path.open("rb") as file:

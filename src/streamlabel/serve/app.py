@@ -1,4 +1,4 @@
-"""The routes as a Starlette application. The only import of starlette."""
+"""The service as a Starlette application: all routes, with limits and refusals. The only import of starlette."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HEADERS = (
 
 
 def create_app(living: LivingTagger, gate: Gate) -> ASGIApp:
-    """The service as an ASGI application.
+    """Make the service as an ASGI application.
 
     Answers are worked out in a few threads, changes one after the other in another one; /health has its own.
     """
@@ -79,7 +79,7 @@ def create_app(living: LivingTagger, gate: Gate) -> ASGIApp:
 
 
 class _Door:
-    """Lets requests in that the gate lets in, and puts the same headers on every answer; outermost, so on all."""
+    """The outermost layer: lets requests in that the gate lets in, and puts the same headers on every answer."""
 
     def __init__(self, app: ASGIApp, gate: Gate) -> None:
         self._app, self._gate = app, gate

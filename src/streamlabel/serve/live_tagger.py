@@ -23,7 +23,7 @@ from streamlabel.tagging.tagger import Tagger
 
 @dataclass(frozen=True)
 class Mark:
-    """file : device and number of the catalogue's file;   note : when the revision was made, by whom, what it did"""
+    """The mark of a revision: device and number of the catalogue's file; a note of when it was made, by whom, what."""
 
     file: tuple[int, int]
     revision: int
@@ -31,7 +31,7 @@ class Mark:
 
 
 def read_mark(folder: Path, revision: int | None = None) -> Mark:
-    """The mark of the newest revision, or of that one; its note is None where there is no such revision."""
+    """Read the mark of the newest revision, or of that one; its note is None if there is no such revision."""
     with reading(folder) as connection:
         found = (folder / CATALOGUE).stat()
         number = latest_revision(connection, folder) if revision is None else revision
@@ -46,7 +46,7 @@ LOOK_EVERY = 1.0  # seconds after which somebody looks again for what others hav
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """One revision; never changed, so that everything in one answer comes from one model."""
+    """One revision of the tagger; never changed, so that everything in one answer comes from one model."""
 
     revision: int
     tagger: Tagger
@@ -54,15 +54,16 @@ class View:
 
     @classmethod
     def of(cls, tagger: Tagger) -> Self:
+        """Make the view of an opened tagger."""
         suggester = Tagger.from_parts(tagger.vectorizer_, tagger.classifier_)
         return cls(tagger.store.revision, suggester, {record.name: record for record in tagger.store.labels()})
 
 
 class LivingTagger:
-    """The tagger in a directory, for many readers and writers in threads.
+    """A stored tagger in a directory, for many readers and writers in threads.
 
     `view` never waits for a writer. A change takes the lock of the directory for its own duration only, so that other
-    processes can write in between; what they write is seen by `view` about a second later, also where it is a whole
+    processes can write in between; what they write is seen by `view` about a second later, also if it is a whole
     other model.
 
     reader : opened to read, and from now on the living tagger's own
@@ -78,7 +79,7 @@ class LivingTagger:
         self._learner: _Learner | None = None
 
     def view(self) -> View:
-        """The newest revision, whole."""
+        """The newest revision, as one whole view."""
         if time.monotonic() - self._looked > LOOK_EVERY and self._looking.acquire(blocking=False):
             try:
                 self._look()
@@ -87,7 +88,7 @@ class LivingTagger:
         return self._view
 
     def learn(self, name: str, yes: Sequence[str], no: Sequence[str]) -> tuple[LearnReport, int]:
-        """Learn a label; it is on the disk and in `view` when this returns. Its report and its revision."""
+        """Learn a label; it is on the disk and in `view` when this returns. Returns its report and its revision."""
         with self._writing:
             learner = self._awake()
             try:
@@ -103,7 +104,7 @@ class LivingTagger:
             return report, learner.mark.revision
 
     def retire(self, label: int) -> int:
-        """Take the label with this id out; the new revision."""
+        """Take the label with this id out; returns the new revision."""
 
         def change(store: ModelStore) -> int:
             names = [record.name for record in store.labels() if record.id == label]
@@ -114,7 +115,7 @@ class LivingTagger:
         return self._change(change)
 
     def rollback(self, revision: int) -> int:
-        """Go back to a revision; the new one."""
+        """Go back to a revision; returns the new one."""
 
         def change(store: ModelStore) -> int:
             try:
@@ -180,7 +181,7 @@ class _Learner(Tagger):
         return learner
 
     def resume(self, actor: str) -> bool:
-        """Take the lock; False, without it, where the model was changed since."""
+        """Take the lock; False, without it, if the model was changed since."""
         store = ModelStore.open(self.store.path, "a", actor=actor)
         try:
             known = read_mark(store.path) == self.mark
@@ -194,7 +195,7 @@ class _Learner(Tagger):
         return True
 
     def learn_new(self, name: str, yes: Sequence[str], no: Sequence[str]) -> LearnReport:
-        """Learn a label; Refusal where the answers are wrong, and then nothing has changed."""
+        """Learn a label; Refusal if the answers are wrong, and then nothing has changed."""
         if name in self.label_names_:
             raise Refusal(409, f"label {name!r} is known already; choose another name, or DELETE that label first")
         with mistakes():

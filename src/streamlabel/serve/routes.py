@@ -1,4 +1,4 @@
-"""The routes: what each of them says. Every answer comes from one view."""
+"""The routes of the service: what a body may hold, and what each route answers. Every answer comes from one view."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_K = 100
 
 
 def parse_body(content: bytes) -> dict[str, Any]:
-    """The JSON object of a body; NaN and infinity are not JSON."""
+    """Parse the JSON object of a body; NaN and infinity are not JSON."""
     try:
         body = json.loads(content.decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
@@ -34,6 +34,8 @@ def parse_body(content: bytes) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SuggestRequest:
+    """A request for the k best labels of texts."""
+
     texts: list[str]
     k: int = 5
 
@@ -45,7 +47,7 @@ class SuggestRequest:
 
 @dataclass(frozen=True)
 class ExplainRequest:
-    """words : at most so many on each side"""
+    """A request to explain the score of a text for a label; ``words``: at most so many on each side."""
 
     text: str
     label: str
@@ -60,6 +62,8 @@ class ExplainRequest:
 
 @dataclass(frozen=True)
 class LearnRequest:
+    """A request to learn a new label from texts."""
+
     name: str
     yes: list[str]
     no: list[str]
@@ -72,6 +76,8 @@ class LearnRequest:
 
 @dataclass(frozen=True)
 class RollbackRequest:
+    """A request to go back to a revision."""
+
     revision: int
 
     @classmethod
@@ -129,6 +135,8 @@ OF_A_LABEL = ("id", "name", "n_yes", "n_no", "n_unasked", "threshold", "origin",
 
 @dataclass(frozen=True)
 class Reply:
+    """The answer to a request: JSON data and a status."""
+
     data: dict[str, Any]
     status: int = 200
 
@@ -138,8 +146,9 @@ Answer: TypeAlias = Callable[[LivingTagger, Mapping[str, Any]], Reply]
 
 @dataclass(frozen=True)
 class Route:
-    """answer : from the tagger and the fields of the body and the path;   about : what it does, for those who ask
+    """One route of the service: method, path, and the function that answers.
 
+    answer : from the tagger and the fields of the body and the path;   about : what it does, for those who ask
     writes : whether it changes the model;   apart : it waits for no other request
     """
 
@@ -152,11 +161,13 @@ class Route:
 
 
 def index(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
+    """Answer with the list of all routes."""
     routes = [{"method": one.method, "path": one.path, "about": one.about} for one in ROUTES]
     return Reply({"service": "streamlabel", "revision": living.view().revision, "routes": routes})
 
 
 def health(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
+    """Answer whether the newest revision can be read; 503 if not."""
     view = living.view()
     data = {
         "ok": not living.problem,
@@ -168,12 +179,14 @@ def health(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
 
 
 def labels(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
+    """Answer with all labels."""
     view = living.view()
     found = [_strict({field: getattr(record, field) for field in OF_A_LABEL}) for record in view.labels.values()]
     return Reply({"revision": view.revision, "labels": found})
 
 
 def suggest(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    """Answer with the best labels of each text."""
     asked, view = SuggestRequest.of(body), living.view()
     found: list[list[dict[str, Any]]] = []
     for start in range(0, len(asked.texts), AT_ONCE):
@@ -183,6 +196,7 @@ def suggest(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
 
 
 def explain(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    """Answer why a text got its score for a label."""
     asked, view = ExplainRequest.of(body), living.view()
     if asked.label not in view.labels:
         raise Refusal(404, f"no label is called {asked.label!r}; GET /labels lists all")
@@ -191,12 +205,14 @@ def explain(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
 
 
 def learn(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    """Learn a label, and answer with its report."""
     asked = LearnRequest.of(body)
     report, revision = living.learn(asked.name, asked.yes, asked.no)
     return Reply({"revision": revision} | _strict(report_data(report)), 201)
 
 
 def retire(living: LivingTagger, path: Mapping[str, Any]) -> Reply:
+    """Take a label out, and answer with the new revision."""
     number = path["id"]
     if not (number.isascii() and number.isdecimal() and len(number) < LONG):
         raise Refusal(404, "labels are retired by their id, a number; GET /labels lists all")
@@ -204,6 +220,7 @@ def retire(living: LivingTagger, path: Mapping[str, Any]) -> Reply:
 
 
 def rollback(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    """Go back to a revision, and answer with the new one."""
     return Reply({"revision": living.rollback(RollbackRequest.of(body).revision)})
 
 
@@ -226,5 +243,5 @@ def _suggestion(view: View, name: str, score: float) -> dict[str, Any]:
 
 
 def _strict(data: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity: a threshold that nothing exceeds is null."""
+    """The data with null for infinity, which JSON does not have: a threshold that nothing exceeds."""
     return {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in data.items()}

@@ -1,4 +1,4 @@
-"""A socket that is bound first, and uvicorn on it. The only import of uvicorn."""
+"""The server: a socket that is bound first, and uvicorn on it. The only import of uvicorn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def address_of(host: str) -> str:
 
 
 def listen(address: str, port: int) -> socket.socket:
-    """A socket that takes connections; port 0 for one that is free."""
+    """Open a socket that takes connections; port 0 for one that is free."""
     family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
     try:
         bound = socket.create_server((address, port), family=family)
@@ -45,11 +45,13 @@ def listen(address: str, port: int) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
+    """The URL of a listening socket."""
     address, port = listener.getsockname()[:2]
     return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
 
 
 def make_server(app: Callable[..., Any]) -> uvicorn.Server:
+    """Make the uvicorn server of an application."""
     try:
         import uvicorn
     except ImportError:
@@ -110,8 +112,9 @@ def _punctual_protocol() -> type[asyncio.Protocol]:
 
 
 def run_until_signal(server: uvicorn.Server, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve; returns after SIGTERM, KeyboardInterrupt after Ctrl-C, both when the requests under way are answered or
-    SECONDS_TO_END have passed.
+    """Serve until SIGTERM (then return) or Ctrl-C (then raise KeyboardInterrupt).
+
+    Both wait until the requests under way are answered or SECONDS_TO_END have passed.
 
     ready : called when connections are taken
     """

@@ -1,1 +1,1 @@
-"""The Gram matrices the method reads, and the spectral factor that is kept."""
+"""The Gram matrices and sums of rows that the method reads, and the spectral factor that is kept."""

@@ -1,4 +1,4 @@
-"""Statistics of label columns, from the sparse 0/1 matrix: a label costs what its positive examples cost.
+"""Gram matrices of label columns, from the sparse 0/1 matrix: a label costs what its positive examples cost.
 
 With ``B (n, m)`` of 0/1 and ``c = B'1``, the centred Gram is ``B'B - c c'/n``: the 0/1 coding with an intercept. The
 +-1 coding only multiplies it by four (``Y = 2B - 1``), and without an intercept it is
@@ -16,7 +16,7 @@ from streamlabel.types import CSR, FloatArray
 
 
 def centred_cross(A: Any, B: Any) -> FloatArray:
-    """``A'B - (A'1)(B'1)'/n``, (m, k), C-contiguous float64: the products of the centred columns of A and B.
+    """Products of the centred columns of A and B, ``A'B - (A'1)(B'1)'/n``, (m, k), C-contiguous float64.
 
     A and B are sparse 0/1 labels (CSR or CSC) or dense responses on the same n rows.
     """
@@ -28,7 +28,7 @@ def centred_cross(A: Any, B: Any) -> FloatArray:
 
 
 def signed_label_gram(B: CSR) -> FloatArray:
-    """``Y'Y`` with ``Y = 2B - 1`` and no intercept: what the paper writes."""
+    """The label Gram in the coding of the paper: ``Y'Y`` with ``Y = 2B - 1``, without an intercept."""
     counts = np.asarray(B.sum(axis=0), dtype=np.float64)
     columns = B.astype(np.float64)
     joint = (columns.T @ columns).toarray()

@@ -5,7 +5,7 @@ Let ``Xc = X - 1 mu'`` on the annotated rows, ``Xc = Q diag(sqrt a) U'``. Ridge 
     v(beta) = (Xc'Xc + beta I)^-1 Xc't = Xc' (Xc Xc' + beta I)^-1 t = U diag(sqrt a / (a + beta)) Q't
 
 `FeatureFactor` keeps ``U`` (d, d): many rows. `RowFactor` keeps ``Q`` (n, n): few rows, or more features than rows.
-Both speak the same words: ``project`` a target (or ``project_scores`` of a classifier) into spectral coordinates
+Both have the same methods: ``project`` a target (or ``project_scores`` of a classifier) into spectral coordinates
 ``z = Q't``, solve there, and go back with ``weights``.
 """
 
@@ -24,7 +24,7 @@ NULL_SHARE = 1e-12
 
 
 class Spectrum(Protocol):
-    """What choosing a ridge strength needs of the features of some rows."""
+    """The size, mean and eigenvalues of some rows: all that choosing a ridge strength needs."""
 
     n_rows: int
     mean: FloatArray
@@ -32,16 +32,16 @@ class Spectrum(Protocol):
 
 
 class RidgeFactor(Spectrum, Protocol):
-    """What the classifier solves need of the features of some rows."""
+    """A factor of some rows, with which ridge is solved for any target and strength."""
 
     gram: FloatArray  # what was factored: Xc'Xc or Xc Xc'
 
     def project(self, targets: FloatArray | CSR) -> FloatArray:
-        """``Q'T``: (n_rows, k) targets to (r, k). A constant added to a target does not matter."""
+        """Targets (n_rows, k) in spectral coordinates, ``Q'T`` (r, k). A constant added to a target does not matter."""
         ...
 
     def project_scores(self, weights: FloatArray) -> FloatArray:
-        """``Q'(X V)`` for classifiers (d, k)."""
+        """The scores of classifiers V (d, k) in spectral coordinates, ``Q'(X V)``."""
         ...
 
     def weights(self, projected: FloatArray, beta: float) -> FloatArray:
@@ -54,7 +54,7 @@ class RidgeFactor(Spectrum, Protocol):
 
 
 class FeatureFactor:
-    """Eigenfactor of ``Xc'Xc`` (d, d)."""
+    """The ridge factor for many rows: the eigenvectors ``U`` of ``Xc'Xc`` (d, d)."""
 
     def __init__(self, X: CSR | FloatArray, *, centre: bool = True) -> None:
         self._X, self._centre = X, centre
@@ -91,7 +91,7 @@ class FeatureFactor:
 
 
 class RowFactor:
-    """Eigenfactor of ``Xc Xc'`` (n, n)."""
+    """The ridge factor for few rows: the eigenvectors ``Q`` of ``Xc Xc'`` (n, n)."""
 
     def __init__(self, X: CSR | FloatArray, *, centre: bool = True) -> None:
         self._X, self._centre = X, centre
@@ -121,7 +121,7 @@ class RowFactor:
 
 
 def make_factor(X: CSR | FloatArray, *, centre: bool = True) -> RidgeFactor:
-    """The smaller of the two factors for these rows; on one thread unless it is large (see `stats.threads`)."""
+    """Factor these rows, by features or by rows, whichever is smaller; on one thread unless large (`stats.threads`)."""
     kind = FeatureFactor if X.shape[1] <= X.shape[0] else RowFactor
     with one_thread_if_small(X.shape):
         return kind(X, centre=centre)
@@ -133,7 +133,7 @@ def dense(product: Any) -> FloatArray:
 
 
 def centred_gram(X: CSR | FloatArray, mean: FloatArray) -> FloatArray:
-    """``Xc'Xc`` (d, d). Dense rows are centred first, which keeps the digits that a large offset would eat."""
+    """The centred Gram ``Xc'Xc`` (d, d). Dense rows are centred first: a large offset would eat digits."""
     if isinstance(X, np.ndarray):
         centred = X - mean
         return np.asarray(centred.T @ centred)
@@ -143,7 +143,7 @@ def centred_gram(X: CSR | FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def centred_kernel(X: CSR | FloatArray, mean: FloatArray) -> FloatArray:
-    """``Xc Xc'`` (n, n); see `centred_gram`."""
+    """The centred kernel ``Xc Xc'`` (n, n), computed like `centred_gram`."""
     if isinstance(X, np.ndarray):
         centred = X - mean
         return np.asarray(centred @ centred.T)
@@ -154,16 +154,16 @@ def centred_kernel(X: CSR | FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def row_scale(centred: float, offset: float) -> float:
-    """What ridge strengths are measured in: the mean squared length of a centred row, ``centred``.
+    """The unit of ridge strengths: the mean squared length of a centred row, ``centred``.
 
-    Where rows hardly differ beside their squared offset it is rounding noise, so it counts as at least 1e-10 of that;
-    where there is nothing at all it is 1.
+    If rows hardly differ beside their squared offset it is rounding noise, so it counts as at least 1e-10 of that;
+    if there is nothing at all it is 1.
     """
     return max(centred, 1e-10 * offset) or 1.0
 
 
 def centre_kernel(kernel: FloatArray) -> None:
-    """From ``X X'`` to ``Xc Xc'``, in place."""
+    """Centre a kernel matrix in place: ``X X'`` becomes ``Xc Xc'``."""
     means = kernel.mean(axis=0)
     kernel -= means[:, None]
     kernel -= means[None, :]

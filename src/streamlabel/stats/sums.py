@@ -1,8 +1,8 @@
-"""What ridge and step 1 read of the rows, as sums that can be added: parts may be summed anywhere, then merged.
+"""Sums over rows from which codes and ridge classifiers can be learned; parts are summed anywhere, then merged.
 
 With ``X (n, d)`` and ``B (n, m)`` of 0/1 these are ``n``, ``X'1``, ``X'X``, ``X'B`` and ``B'B`` (whose diagonal is
 ``B'1``). Counts of labels are whole numbers and exact; sums of features are float64 and agree up to rounding, whatever
-the order (to the last bit where features are whole numbers).
+the order (to the last bit if features are whole numbers).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BLOCK_ROWS = 2048
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stats:
-    """Sums over rows. `from_batch` makes them, ``+`` merges them.
+    """Sums over rows of features and labels. `from_batch` makes them, ``+`` merges them.
 
     Every label counts as asked on every row: a part in which a label was not asked cannot be added to one in which it
     was, for its missing answers are unknown, not no. So both sides must have the same labels.
@@ -40,7 +40,7 @@ class Stats:
     feature_gram : (d, d) = X'X
     cross : (d, m) = X'B
     label_gram : csr_array (m, m) of int64 = B'B: how often two labels occur together
-    label_names, feature_names : one name a column, or None
+    label_names, feature_names : one name per column, or None
     """
 
     n_rows: int
@@ -59,7 +59,7 @@ class Stats:
         label_names: Iterable[str] | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> Stats:
-        """The sums of some rows.
+        """Sum some rows and their labels.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class Stats:
 
     @property
     def label_counts(self) -> IntArray:
-        """B'1, (m,): the rows that have each label."""
+        """The number of rows that have each label, ``B'1`` (m,)."""
         return np.asarray(self.label_gram.diagonal())
 
     def __add__(self, other: Stats) -> Stats:
@@ -121,7 +121,7 @@ class Stats:
         return f"Stats({self.n_rows} rows, {self.n_features} features, {self.n_labels} labels)"
 
     def _ordered_like(self, model: Stats) -> Stats:
-        """The same sums with the labels in the order of ``model``, or DataError where the two do not go together."""
+        """The same sums with the labels in the order of ``model``, or DataError if the two do not go together."""
         if self.n_features != model.n_features:
             raise DataError(f"sums over {model.n_features} and over {self.n_features} features cannot be added")
         if self.feature_names != model.feature_names:
@@ -144,7 +144,7 @@ class Stats:
 
 
 def check_size(n_features: int, n_labels: int) -> None:
-    """DataError unless sums of that shape may be made."""
+    """Raise DataError unless sums of that shape may be made."""
     if not n_features or not n_labels:
         raise DataError(f"{n_features} features and {n_labels} labels; sums need at least one of each")
     if n_features > MAX_FEATURES:
@@ -175,7 +175,7 @@ def _counts(gram: Any) -> CSR:
 
 
 def _difference(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> str:
-    """What two lists of names differ in, short."""
+    """The difference between two lists of names, in short."""
     if one is None or other is None:
         return "one side has names and the other has not"
     known, found = set(one), set(other)
@@ -191,7 +191,7 @@ CONSTANT_SHARE = 1e-10
 
 
 class SumsFactor:
-    """Eigenfactor of ``Xc'Xc = X'X - n mu mu'`` (d, d), and the targets ``Xc'T`` in its coordinates.
+    """A ridge factor from sums alone: the eigenvectors of ``Xc'Xc = X'X - n mu mu'`` (d, d), with the targets ``Xc'T``.
 
     Sums hold 16 digits, so a feature whose mean is more than 1e5 times its spread cannot be told from a constant one
     and gets no weight.
@@ -223,7 +223,7 @@ class SumsFactor:
         return found if anchor is None else anchor + found
 
     def project_scores(self, weights: FloatArray) -> FloatArray:
-        """``Q'(Xc V)`` for classifiers (d, k); its squares sum to ``||Xc v||^2``."""
+        """The scores of classifiers V (d, k) in spectral coordinates, ``Q'(Xc V)``; squares sum to ``||Xc v||^2``."""
         return np.asarray(self._roots[:, None] * (self._vectors.T @ weights))
 
 

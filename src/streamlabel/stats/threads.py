@@ -1,4 +1,4 @@
-"""How many threads the linear algebra underneath may use.
+"""Limits on the number of threads of the linear algebra libraries (BLAS).
 
 Two BLAS threads on shared cores cost 3 to 30 times the CPU of one in the small solves of an arrival (measured), so
 small work runs on one. Large factorisations keep them all. A product that is cut for two threads is also rounded
@@ -19,8 +19,10 @@ LARGE = 3000
 
 
 class _Limit:
-    """One BLAS thread while anybody asks for it. The setting is the whole process's, so the first that comes makes it
-    and the last that leaves undoes it, in whatever order they leave."""
+    """One BLAS thread while anybody asks for it.
+
+    The setting is the whole process's, so the first to come makes it and the last to leave undoes it, in any order.
+    """
 
     def __init__(self) -> None:
         self._lock, self._holders, self._undo = threading.Lock(), 0, _nothing
@@ -42,7 +44,7 @@ class _Limit:
 
 
 def _let_anybody_set() -> None:
-    """threadpoolctl 3.8 lets one thread alone set the limits, and does nothing for all others without a word."""
+    """Let any thread set limits: threadpoolctl 3.8 lets one thread alone, and ignores others without a word."""
     clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
     if clear is not None:
         clear(force=True)
@@ -66,7 +68,7 @@ _LIMIT = _Limit()
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One BLAS thread inside the block, whatever other threads do. The libraries are looked up once in a process."""
+    """Use one BLAS thread inside the block, whatever other threads do. Libraries are looked up once in a process."""
     _LIMIT.take()
     try:
         with _libraries()[1].limit(limits=1):
@@ -77,7 +79,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def one_thread_if_small(shape: tuple[int, ...]) -> Iterator[None]:
-    """`one_thread` where the smaller side of a matrix of rows is below `LARGE`; else as many as there are."""
+    """Use one BLAS thread if the smaller side of a matrix of rows is below `LARGE`, else as many as there are."""
     if min(shape) >= LARGE:
         yield
     else:

@@ -21,13 +21,13 @@ _SAME_ERROR = 1e-9
 
 
 def even_out(scores: FloatArray, axis: int | None = None) -> FloatArray:
-    """The scores as whole multiples of a millionth of their spread (of each column with axis 0): for ranking only."""
+    """Scores rounded to a millionth of their spread (of each column with axis 0), as whole numbers, for ranking."""
     spread = scores.std(axis=axis, keepdims=True) if scores.size else np.ones_like(scores)
     return np.asarray(np.rint(scores / np.where(spread > 0.0, _SAME_SCORE * spread, 1.0)))
 
 
 def best_first(even: FloatArray, axis: int) -> IntArray:
-    """Where the largest value of each column (axis 0) or row (axis 1) is, the next one, and so on; ties as they stand.
+    """The places of the values of each column (axis 0) or row (axis 1), largest value first, ties as they stand.
 
     even : whole numbers (`even_out`). Value and place become one number, so that a fast sort of them has no ties.
     """
@@ -39,11 +39,11 @@ def best_first(even: FloatArray, axis: int) -> IntArray:
 
 
 def first_least(errors: Sequence[float] | FloatArray) -> int:
-    """The place of the first error that is the least, or is above it by no more than a billionth of it."""
+    """The place of the first error that is the least, or above it by no more than a billionth."""
     values = np.asarray(errors, dtype=np.float64)
     return int(np.argmax(values <= values.min() * (1.0 + _SAME_ERROR)))
 
 
 def points(values: FloatArray | float) -> FloatArray:
-    """Percentages in hundredths of a point, halves up (also those that rounding has taken a bit from)."""
+    """Round percentages to hundredths of a point, halves up (also those that rounding has taken a bit from)."""
     return np.asarray(np.floor(np.asarray(values) * 100.0 + 0.5 + 1e-6) / 100.0)

@@ -1,7 +1,7 @@
 """The growing model on disk: a directory that survives a crash, can be read while it grows, and can be undone.
 
 Design. A directory holds a catalogue (SQLite: names, numbers, relations, history) and numbered files of fixed size
-that are filled from the front and never rewritten: one row of float32 a label. A change writes its rows, flushes them
+that are filled from the front and never rewritten: one row of float32 per label. A change writes its rows, flushes them
 to the disk, and then commits one transaction of the catalogue; before the commit nothing of it can be seen, after it
 all of it. One writer holds a lock; readers take none. A reader reads the catalogue in one transaction, maps the files,
 and then needs neither again: it has one whole revision, whatever is written meanwhile.
@@ -19,12 +19,12 @@ another. Every change, a roll-back too, ends versions and begins others: that is
 `classifiers`       its classifiers, multiplied in blocks that never move
 `parts`             JSON and arrays beside the labels; `stored_rows`: the rows kept to go on learning
 `append`            a model into a new directory; labels behind those that are there
-`assemble`          the estimator again
+`assemble`          a stored model as the estimator it was
 `history`           labels, revisions, differences, sizes
 `changes`           rename, retire, threshold, roll back, learn again, vacuum; `merge`
-`doctor`            find damage, explain it, repair what can be repaired
+`doctor`            find damage (`damage`), explain it, repair what can be repaired
 `model_store`       `ModelStore`, the door to all of it; `stored_model`: its reading half
-`predict`           labels for many rows within a memory
+`predict`           labels for many rows within a given memory
 `sums_file`         sums over rows in a file
 ==================  =====================================================================================
 

@@ -1,4 +1,4 @@
-"""A model into a new directory, and new labels behind those that are there, each in one revision."""
+"""Writing of a model into a new directory, and of new labels behind those that are there, each in one revision."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CHUNK = 64
 def write_model(
     path: Path, model: StreamingLabelClassifier, *, keep_rows: bool, parts: Mapping[str, Part], actor: str
 ) -> None:
-    """The directory appears whole, or not at all."""
+    """Write a model into a new directory, which appears whole, or not at all."""
     facts = facts_of_model(model)
     if path.exists() or path.is_symlink():
         raise ConflictError(f"{path} is there already; ModelStore.open(path, 'a') goes on with a stored model")
@@ -84,7 +84,7 @@ CLASSIFIER = f"INSERT INTO classifier VALUES ({', '.join('?' * 24)})"
 
 
 class Added:
-    """What `insert_labels` gave to the labels: ids, classifiers, places, checksums."""
+    """The ids, classifiers, places and checksums that `insert_labels` gave to labels."""
 
     def __init__(self, labels: IntArray, classifiers: IntArray, places: Sequence[Place], checksums: IntArray) -> None:
         self.labels, self.classifiers, self.places, self.checksums = labels, classifiers, places, checksums
@@ -177,7 +177,7 @@ def _new_ids(change: Change, n_new: int, origin: str | None) -> IntArray:
 
 
 def begin_versions(change: Change, versions: Sequence[tuple[int, int, str, float]]) -> None:
-    """(label, classifier, name, threshold): what these labels are from this revision on."""
+    """Set what labels are from this revision on: (label, classifier, name, threshold) each."""
     rows = [(*version, version_checksum(*version), change.revision) for version in versions]
     change.connection.executemany(
         "INSERT INTO version (label, classifier, name, threshold, checksum, born) VALUES (?, ?, ?, ?, ?, ?)", rows
@@ -186,7 +186,7 @@ def begin_versions(change: Change, versions: Sequence[tuple[int, int, str, float
 
 
 def check_grown(model: StreamingLabelClassifier, snapshot: Snapshot) -> None:
-    """The model has the labels of the snapshot, to the bit of their intercepts, and more behind them."""
+    """Check that the model has the labels of the snapshot, to the bit of their intercepts, and more behind them."""
     names, n_past = model.label_names_, len(snapshot.names)
     if names[:n_past] != snapshot.names or not np.array_equal(
         model.state_.classifiers.intercept[:n_past], snapshot.intercept

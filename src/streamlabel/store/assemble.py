@@ -1,4 +1,4 @@
-"""A stored model as the estimator it was, on the classifiers as they are stored."""
+"""Assembly of a stored model as the estimator it was, on the classifiers as they are stored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from streamlabel.types import CSC
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What is said once about a model; values that JSON knows. beta and strength are None for adopted models."""
+    """The facts of a model as a whole, in values that JSON knows. beta and strength are None for adopted models."""
 
     parameters: dict[str, Any]
     n_features: int
@@ -42,7 +42,7 @@ class ModelFacts:
 
 
 def facts_of_model(model: StreamingLabelClassifier) -> ModelFacts:
-    """What is said once about a fitted model."""
+    """The facts of a fitted model as a whole, to be stored."""
     if not hasattr(model, "state_"):
         raise DataError("the model is not fitted; fit it before it is stored")
     state, names = model.state_, getattr(model, "feature_names_in_", None)
@@ -59,12 +59,12 @@ def facts_of_model(model: StreamingLabelClassifier) -> ModelFacts:
 
 
 def meta_of(facts: ModelFacts) -> dict[str, Any]:
-    """What the table ``meta`` says about a model."""
+    """The facts of a model as the table ``meta`` has them."""
     return {field.name: getattr(facts, field.name) for field in fields(facts)}
 
 
 def facts_of(snapshot: Snapshot) -> ModelFacts:
-    """The other way round; the parameters are checked as those of a user are."""
+    """The facts of a stored model; the parameters are checked as those of a user are."""
     source = snapshot.folder / CATALOGUE
     try:
         facts = ModelFacts(**{field.name: snapshot.meta[field.name] for field in fields(ModelFacts)})
@@ -114,7 +114,7 @@ def _with_rows(
     connection: sqlite3.Connection,
     maps: Mapping[int, memoryview] | None,
 ) -> ModelState:
-    """The state with the rows of `fit`, where they were kept."""
+    """The state with the rows of `fit`, if they were kept."""
     names = list_parts(connection, snapshot.revision)
     if LEARNING not in names or facts.beta is None:
         return state
@@ -133,7 +133,7 @@ def _with_rows(
 
 
 def _codes(snapshot: Snapshot, connection: sqlite3.Connection) -> CSC:
-    """(m, m); labels that were retired since do not appear."""
+    """The codes (m, m); labels that were retired since do not appear."""
     n_labels = len(snapshot.labels)
     source = snapshot.folder / CATALOGUE
     rows = connection.execute("SELECT classifier, neighbour, weight FROM relation").fetchall()

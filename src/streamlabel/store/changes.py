@@ -30,7 +30,7 @@ from streamlabel.validation import check_label_names
 
 
 def rename_label(writer: StoreWriter, snapshot: Snapshot, name: str, new_name: str, key: str | None) -> None:
-    """The same label, id and classifier under another name."""
+    """Give a label another name; id and classifier stay."""
     column = snapshot.column(name)
     (new_name,) = check_label_names([new_name], 1)
     if new_name in snapshot.names:
@@ -40,7 +40,7 @@ def rename_label(writer: StoreWriter, snapshot: Snapshot, name: str, new_name: s
 
 
 def set_threshold(writer: StoreWriter, snapshot: Snapshot, name: str, value: float, key: str | None) -> None:
-    """Where `predict` says yes to a label."""
+    """Set the score above which `predict` says yes to a label."""
     column = snapshot.column(name)
     if math.isnan(value):
         raise DataError(f"the threshold of {name!r} is not a number")
@@ -83,7 +83,7 @@ def roll_back(writer: StoreWriter, snapshot: Snapshot, revision: int, key: str |
 
 
 def roll_back_label(writer: StoreWriter, snapshot: Snapshot, name: str, revision: int | None, key: str | None) -> None:
-    """One label as it was in a revision, or before its last change. A label that was not there then is retired."""
+    """Bring one label back as it was in a revision, or before its last change; one that was not there is retired."""
     connection = writer.connection
     label = _find_label(writer, snapshot, name)
     if revision is None:
@@ -119,7 +119,7 @@ def put_part(writer: StoreWriter, snapshot: Snapshot, name: str, part: Part, key
 def note_metric(
     writer: StoreWriter, snapshot: Snapshot, label: str, name: str, value: float, n_answers: int, key: str | None
 ) -> None:
-    """Note a measurement of a label."""
+    """Store a measurement of a label."""
     number = int(snapshot.labels[snapshot.column(label)])
     with writer.change("metric", {"label": label, "name": name}, key) as change:
         (last,) = change.connection.execute("SELECT coalesce(max(number), 0) FROM metric").fetchone()
@@ -127,7 +127,7 @@ def note_metric(
 
 
 def end_versions(change: Change, labels: Sequence[int]) -> None:
-    """These labels (ids) are not in the model from this revision on."""
+    """End the versions of these labels (ids): from this revision on they are not in the model."""
     for label in labels:
         change.end("version", "label = ?", (label,))
 
@@ -199,7 +199,7 @@ Learn = Callable[[StreamingLabelClassifier], StreamingLabelClassifier]
 def relearn_label(
     writer: StoreWriter, snapshot: Snapshot, name: str, learn: Learn, cache: BlockCache, key: str | None
 ) -> None:
-    """``learn`` gets the model without the label and gives it back with the label behind the others."""
+    """Learn a label anew: ``learn`` gets the model without it, and gives it back with the label behind the others."""
     column = snapshot.column(name)
     others = np.setdiff1d(np.arange(len(snapshot.labels)), [column])
     past = rest_of(writer, snapshot, others, cache)
@@ -224,7 +224,7 @@ def rest_of(writer: StoreWriter, snapshot: Snapshot, others: IntArray, cache: Bl
 
 
 def vacuum(writer: StoreWriter, snapshot: Snapshot, keep_from: int | None) -> int:
-    """Forget the revisions before ``keep_from`` (default: all but the newest); the bytes that were given back.
+    """Forget the revisions before ``keep_from`` (default: all but the newest); returns the bytes that were freed.
 
     Commit first, then the files: a reader that has them mapped keeps them, and a crash in between leaves files that
     are in no catalogue, which doctor removes.
@@ -251,7 +251,7 @@ def vacuum(writer: StoreWriter, snapshot: Snapshot, keep_from: int | None) -> in
 
 
 def _forget_history(change: Change, first: int) -> None:
-    """Versions and parts that no revision from ``first`` on has, and what only they used. Ids are not used again."""
+    """Delete versions and parts that no revision from ``first`` on has, and what only they used. Ids stay used."""
     run = change.connection.execute
     run("DELETE FROM version WHERE retired IS NOT NULL AND retired <= ?", (first,))
     run("DELETE FROM part WHERE retired IS NOT NULL AND retired <= ?", (first,))

@@ -1,4 +1,4 @@
-"""The classifiers of a stored model, multiplied in blocks that are the rows' places in their segments.
+"""The classifiers of a stored model, multiplied in blocks that keep their rows' places in the files.
 
 A row never moves while labels come and go, so a column of a product always has the same neighbours and the same
 shape: the score of a label is the same bits after every append, retirement or roll-back. Rows are float32; products
@@ -26,7 +26,7 @@ IN_ORDER = np.arange(BLOCK)
 
 
 class BlockCache:
-    """Blocks as float64, kept until ``n_bytes`` are used; those that came later are made anew each time."""
+    """A cache of blocks as float64, kept until ``n_bytes`` are used; those that came later are made anew each time."""
 
     def __init__(self, n_bytes: int) -> None:
         self._free = n_bytes
@@ -34,10 +34,12 @@ class BlockCache:
         self._checked: set[tuple[int, int, bytes]] = set()
 
     def get(self, key: tuple[int, int], members: bytes) -> Any:
+        """The block under this key if it has these members, else None."""
         found = self._blocks.get(key)
         return found[1] if found is not None and found[0] == members else None
 
     def put(self, key: tuple[int, int], members: bytes, block: Any) -> None:
+        """Keep a block, if there is room for it."""
         size = block.nbytes if isinstance(block, np.ndarray) else 16 * block.nnz
         before = self._blocks.pop(key, None)
         if before is not None:
@@ -106,9 +108,9 @@ class StoredClassifiers(ClassifierBlocks):
         return self.n_labels == self._n_stored and kinds == {DENSE}
 
     def rough_blocks(self, X: CSR) -> Iterator[tuple[IntArray, FloatArray, float]]:
-        """As `label_blocks` with products in float32, in half the time: (labels, scores, largest norm of a classifier).
+        """Iterate over rough scores, in float32 and half the time: (labels, scores, largest norm of a classifier).
 
-        Only where `all_dense`.
+        As `label_blocks`; only if `all_dense`.
         """
         for position, labels in enumerate(self._members):
             block, slots = self._block(position, np.float32), self._snapshot.slot[labels] % BLOCK
@@ -119,9 +121,9 @@ class StoredClassifiers(ClassifierBlocks):
             yield labels, scores, norm
 
     def scores_at(self, X: CSR, labels: IntArray) -> FloatArray:
-        """Scores (n, k) of k labels a row, (n, k): the same sums in the same order as in `scores`. Where `all_dense`.
+        """Scores (n, k) of k chosen labels per row, (n, k): the same sums in the same order as in `scores`.
 
-        The values of a row lie beside the weights that they meet, once for each of its labels.
+        Only if `all_dense`. The values of a row lie beside the weights that they meet, once for each of its labels.
         """
         n_pairs, k, counts = labels.size, labels.shape[1], np.diff(X.indptr)
         segment, slot = self._snapshot.segment[labels.ravel()], self._snapshot.slot[labels.ravel()]
@@ -163,7 +165,7 @@ class StoredClassifiers(ClassifierBlocks):
         return result
 
     def _block(self, position: int, dtype: Any = np.float64) -> Any:
-        """(d, BLOCK): an array, or a csc_array (float64) for sparse rows. Columns of no label here are zero."""
+        """A block (d, BLOCK): an array, or a csc_array (float64) for sparse rows. Columns of no label here are zero."""
         segment_number, number = (int(value) for value in self._keys[position])
         key, labels = (segment_number, number if dtype == np.float64 else ~number), self._members[position]
         slots = self._snapshot.slot[labels]
@@ -194,7 +196,7 @@ class StoredClassifiers(ClassifierBlocks):
         return block
 
     def _check(self, labels: IntArray) -> None:
-        """DataError where the row of one of these labels is damaged."""
+        """Raise DataError if the row of one of these labels is damaged."""
         snapshot = self._snapshot
         for number in np.unique(snapshot.segment[labels]):
             mine = labels[snapshot.segment[labels] == number]

@@ -1,4 +1,4 @@
-"""Which versions of labels have lost their rows: every row against its checksum, however damaged its file is."""
+"""Search for damaged labels: every row against its checksum, however damaged its file is."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUERY = (
 
 @dataclass(frozen=True)
 class DamagedVersion:
-    """What a label was until revision ``retired`` (None: it still is), where its row lies, and what is wrong."""
+    """A damaged version of a label, valid until revision ``retired`` (None: still); its row's place, what is wrong."""
 
     label: int
     name: str
@@ -40,7 +40,7 @@ class DamagedVersion:
 def damaged_versions(
     folder: Path, connection: sqlite3.Connection, numbers: Sequence[int] | None = None
 ) -> Iterator[DamagedVersion]:
-    """The damaged ones of all versions, or of those with these numbers; only their rows are read."""
+    """Iterate over the damaged ones of all versions, or of those with these numbers; only their rows are read."""
     source = folder / CATALOGUE
     files = read_files(connection, folder, int(read_meta(connection, source)["n_features"]), sealed=False)
     if numbers is None:
@@ -94,7 +94,7 @@ def _entry_problem(row: tuple[Any, ...], related: int, said: Any, threshold: Any
 
 
 def check_versions(folder: Path, connection: sqlite3.Connection, numbers: Sequence[int], revision: int) -> None:
-    """DataError where one of these versions of a revision, which are to come back, is damaged."""
+    """Raise DataError if one of these versions of a revision, which are to come back, is damaged."""
     damaged = list(damaged_versions(folder, connection, numbers))
     if not damaged:
         return
@@ -107,7 +107,7 @@ def check_versions(folder: Path, connection: sqlite3.Connection, numbers: Sequen
 
 
 def check_labels(folder: Path, connection: sqlite3.Connection, labels: Iterable[int], revision: int) -> None:
-    """As `check_versions`, of what these labels (ids) were in a revision."""
+    """Raise DataError if one of these labels (ids), as it was in a revision, is damaged (as `check_versions`)."""
     query = f"SELECT v.number FROM version v WHERE v.label = :label AND {LIVE}"
     found = (connection.execute(query, {"label": label, "revision": revision}).fetchone() for label in labels)
     check_versions(folder, connection, [row[0] for row in found if row is not None], revision)

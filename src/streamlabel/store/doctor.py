@@ -1,4 +1,4 @@
-"""Find what is damaged in a stored model, say what it means, and repair what can be repaired.
+"""Diagnosis of a stored model: find what is damaged, say what it means, and repair what can be repaired.
 
 Nothing that is whole is lost: a repair ends the versions of labels whose rows are gone (older revisions still show
 them), makes files long enough again, and removes files that no revision uses. What is left after it concerns older
@@ -42,7 +42,7 @@ NUMBERED = re.compile(r"(W|V|P)-\d{6}\.(f32|csr|bin)")
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong: where, what, what to do or what was done. ``kind`` and ``subject`` are for programs."""
+    """One thing that is wrong: where, what, what to do or what was done. ``kind`` and ``subject`` are for programs."""
 
     kind: str
     subject: str | int
@@ -53,7 +53,7 @@ class Finding:
 
 
 def examine(folder: Path, *, repair: bool = False) -> list[Finding]:
-    """Everything that is wrong with a stored model; with ``repair``, also mended where that is possible."""
+    """Find everything that is wrong with a stored model; with ``repair``, mend it if that is possible."""
     if folder.is_file():
         raise DataError("is a file, not a model directory", source=folder)
     try:
@@ -123,7 +123,7 @@ def _writer(folder: Path) -> StoreWriter:
 
 
 def _files(folder: Path) -> Iterator[Finding]:
-    """Every file of the catalogue is there, as long as it should be, with its header."""
+    """Findings about files: every file of the catalogue is there, as long as it should be, with its header."""
     with reading(folder) as connection:
         files = read_files(connection, folder, int(read_meta(connection, folder)["n_features"]))
     for number, info in files.items():

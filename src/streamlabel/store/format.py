@@ -77,7 +77,7 @@ CREATE TABLE part_array (
 
 
 def file_name(kind: int, number: int) -> str:
-    """The file of a segment. Names are made from numbers only, so no catalogue can name a file elsewhere."""
+    """The name of a segment's file, made from numbers only, so that no catalogue can name a file elsewhere."""
     if kind not in KINDS or not 1 <= number <= MOST_FILES:
         raise ValueError(f"no file has kind {kind!r} and number {number!r}")
     letter, suffix = KINDS[kind]

@@ -1,4 +1,4 @@
-"""Who may touch a directory: one writer at a time, regular files only, sizes checked before they are believed."""
+"""Guards of a directory: one writer at a time, regular files only, sizes checked before they are believed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PICKLES = (".pkl", ".pickle", ".joblib")
 
 
 def check_directory(folder: Path) -> None:
-    """A directory with a catalogue, all of whose files are plain files: no links, no devices."""
+    """Check that a directory has a catalogue and plain files only: no links, no devices."""
     if not folder.exists():
         raise NotFoundError(f"{folder}: there is no such model", hint=Hint.CREATE)
     if folder.suffix in PICKLES or folder.is_file():
@@ -81,7 +81,7 @@ def check_length(folder: Path) -> None:
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
-    """A file descriptor of a plain file; links are not followed."""
+    """Open a plain file, without following links; returns its descriptor."""
     try:
         descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o644)
     except FileNotFoundError as error:
@@ -95,7 +95,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
 
 
 def check_column(values: Iterable[Any], allowed: type | tuple[type, ...], what: str, source: object) -> None:
-    """Every value of a column has one of these types: SQLite itself stores anything anywhere."""
+    """Check that every value of a column has one of these types: SQLite itself stores anything anywhere."""
     kinds = set(map(type, values)) - set(allowed if isinstance(allowed, tuple) else (allowed,))
     if kinds:
         problem = f"{what} holds {', '.join(sorted(kind.__name__ for kind in kinds))}"
@@ -103,7 +103,7 @@ def check_column(values: Iterable[Any], allowed: type | tuple[type, ...], what: 
 
 
 def _check_journal(path: Path) -> None:
-    """A journal that names a further file would make SQLite look for that file, and delete it."""
+    """Refuse a journal that names a further file: SQLite would look for that file, and delete it."""
     if not path.exists():
         return
     descriptor = open_regular(path)
@@ -122,7 +122,7 @@ def now() -> str:
 
 
 class FileLock:
-    """Held from construction to `release`; ConflictError where somebody else holds it.
+    """A lock on a file, held from construction to `release`; ConflictError if somebody else holds it.
 
     path, guarded : the file of the lock, which stays; what nobody else may write to meanwhile
     hint : what to do where somebody else holds it
@@ -140,6 +140,7 @@ class FileLock:
         os.write(self._descriptor, json.dumps(note).encode())
 
     def release(self) -> None:
+        """Give the lock back."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

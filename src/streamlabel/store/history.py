@@ -1,4 +1,4 @@
-"""What a stored model says about its labels, its revisions and its size."""
+"""Records of a stored model: its labels, its revisions, their differences, and its size."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from streamlabel.store.seals import facts_seal, seal
 
 @dataclass(frozen=True)
 class LabelRecord:
-    """One label of one revision.
+    """The record of one label in one revision.
 
     id : stable, never used again;   born, born_at : the revision that brought it, and when
-    n_yes, n_no, n_unasked : the answers it was learned from; rows it was not asked on, None where nobody counted
+    n_yes, n_no, n_unasked : the answers it was learned from; rows it was not asked on, None if nobody counted
     lam, beta, share, anchored, loss, coupled : how it was learned (`streaming.trials.LabelReport`)
     threshold : the score from which `predict` says yes;  slope, shift : of the sigmoid that makes probabilities
     checksum : CRC-32 of its weights and its intercept
@@ -49,7 +49,7 @@ class LabelRecord:
 
 @dataclass(frozen=True)
 class Revision:
-    """One change: its number, when, by whom, what it did."""
+    """One change of a stored model: its number, when, by whom, what it did."""
 
     number: int
     at: str
@@ -60,7 +60,7 @@ class Revision:
 
 @dataclass(frozen=True)
 class LabelChange:
-    """How a label differs between two revisions: "added", "retired", "renamed", "threshold" or "relearned"."""
+    """A difference of a label between two revisions: "added", "retired", "renamed", "threshold" or "relearned"."""
 
     id: int
     kind: str
@@ -81,7 +81,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class StoreSizes:
-    """Bytes on the disk.
+    """The size of a stored model: bytes on the disk.
 
     labels : segments of classifiers, with ``room`` of them still free;   learning : what is kept to go on learning
     parts : everything else that was put beside the labels;   catalogue : names, numbers, history
@@ -99,7 +99,7 @@ class StoreSizes:
 
 
 def read_labels(connection: sqlite3.Connection, revision: int, source: object) -> list[LabelRecord]:
-    """The labels of a revision, in the order of their ids."""
+    """Read the labels of a revision, in the order of their ids."""
     rows = connection.execute(
         "SELECT v.label, v.name, l.born, r.at, l.origin, c.n_yes, c.n_no, c.n_unasked, c.lam, c.beta, c.share, "
         "c.anchored, c.loss, c.coupled, c.gap, v.threshold, c.slope, c.shift, c.checksum, "
@@ -124,7 +124,7 @@ def records_of(connection: sqlite3.Connection, snapshot: Snapshot) -> list[Label
 
 
 def read_history(connection: sqlite3.Connection, folder: Path, label: str | None = None) -> list[Revision]:
-    """Every revision, newest first; or those in which a label that once had this name changed."""
+    """Read every revision, newest first; or those in which a label that once had this name changed."""
     query = "SELECT number, at, actor, action, detail, digest, seal FROM revision ORDER BY number DESC"
     rows = connection.execute(query).fetchall()
     for row in rows:
@@ -147,7 +147,7 @@ def read_history(connection: sqlite3.Connection, folder: Path, label: str | None
 
 
 def read_metrics(connection: sqlite3.Connection, label: int | None) -> list[Metric]:
-    """All measurements, or those of a label, oldest first."""
+    """Read all measurements, or those of a label, oldest first."""
     query = "SELECT number, label, name, value, n_answers, revision, seal FROM metric ORDER BY number"
     rows = connection.execute(query).fetchall()
     for row in rows:
@@ -156,7 +156,7 @@ def read_metrics(connection: sqlite3.Connection, label: int | None) -> list[Metr
 
 
 def read_sizes(connection: sqlite3.Connection, folder: Path) -> StoreSizes:
-    """Sizes of the files as the catalogue knows them, and of the catalogue itself."""
+    """Read the sizes of the files as the catalogue knows them, and of the catalogue itself."""
     rows = connection.execute("SELECT number, kind, n_bytes, used_bytes FROM segment").fetchall()
     owners = dict(connection.execute("SELECT a.segment, p.name FROM part_array a JOIN part p ON p.number = a.part"))
     parts = {number: HEADER_SIZE + n_bytes for number, kind, n_bytes, _ in rows if kind == PART}
@@ -172,7 +172,7 @@ def read_sizes(connection: sqlite3.Connection, folder: Path) -> StoreSizes:
 
 
 def read_diff(connection: sqlite3.Connection, folder: Path, before: int, after: int) -> list[LabelChange]:
-    """What happened to the labels between two revisions, in the order of their ids."""
+    """Read what happened to the labels between two revisions, in the order of their ids."""
     source = folder / CATALOGUE
     newest, oldest = latest_revision(connection, source), int(read_meta(connection, source)["oldest"])
     for revision in (before, after):

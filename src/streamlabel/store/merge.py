@@ -1,4 +1,4 @@
-"""Several labels become one: learned again from all their answers where these are kept, else their weighted mean."""
+"""Merging of several labels: learned again from all their answers if these are kept, else their weighted mean."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from streamlabel.validation import check_label_names
 def merge_labels(
     writer: StoreWriter, snapshot: Snapshot, names: Sequence[str], into: str, cache: BlockCache, key: str | None
 ) -> str:
-    """One new label, with an id of its own, in place of ``names``; "relearned" or "averaged", as it was made."""
+    """Put one new label, with an id of its own, in place of ``names``; returns "relearned" or "averaged"."""
     columns = np.array(sorted({snapshot.column(name) for name in names}), dtype=np.intp)
     (into,) = check_label_names([into], 1)
     if len(columns) < 2:
@@ -48,7 +48,7 @@ def _relearned(
     writer: StoreWriter, snapshot: Snapshot, model: StreamingLabelClassifier, columns: IntArray, others: IntArray,
     into: str, cache: BlockCache,
 ) -> LabelBatch | None:  # fmt: skip
-    """The union of the answers, learned beside the labels that stay; None where not all answers are kept."""
+    """The union of the answers, learned beside the labels that stay; None if not all answers are kept."""
     memory, answers = model.state_.memory, model.state_.answers
     if memory is None or answers is None or not np.isin(columns, answers.labels).all() or not others.size:
         return None
@@ -89,6 +89,6 @@ def _averaged(model: StreamingLabelClassifier, columns: IntArray, into: str) -> 
 
 
 def _finite_mean(values: FloatArray, share: FloatArray) -> float:
-    """A threshold may be infinite: the label always fires, or never. Such a one counts where there is no other."""
+    """The mean of the finite thresholds. An infinite one (always or never fires) counts only if there is no other."""
     finite = np.isfinite(values)
     return float(values[finite] @ share[finite] / share[finite].sum()) if finite.any() else float(values[0])

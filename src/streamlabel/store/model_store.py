@@ -1,4 +1,4 @@
-"""`ModelStore`: a growing model in a directory, with one writer and any number of readers."""
+"""The store `ModelStore`: a growing model in a directory, with one writer and any number of readers."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class ModelStore(StoredModel):
 
     @staticmethod
     def doctor(path: str | os.PathLike[str], *, repair: bool = False) -> list[Finding]:
-        """What is wrong with a stored model, [] if nothing; with ``repair``, mended where that is possible."""
+        """Find what is wrong with a stored model, [] if nothing; with ``repair``, mend it if that is possible."""
         return examine(Path(path), repair=repair)
 
     def add_labels(
@@ -137,9 +137,9 @@ class ModelStore(StoredModel):
         coupled: bool = False,
         key: str | None = None,
     ) -> int:
-        """Learn new labels, as `StreamingLabelClassifier.add_labels` does, and store them; the new revision.
+        """Learn new labels, as `StreamingLabelClassifier.add_labels` does, and store them; returns the new revision.
 
-        X None stands for the rows that the model was fitted on, where they were kept.
+        X None stands for the rows that the model was fitted on, if they were kept.
         """
         if (done := self._done(key)) is not None:
             return done
@@ -179,7 +179,7 @@ class ModelStore(StoredModel):
         return self._change(changes.retire_labels, names, key=key)
 
     def set_threshold(self, name: str, value: float, *, key: str | None = None) -> int:
-        """Where `predict` says yes to a label."""
+        """Set the score above which `predict` says yes to a label."""
         return self._change(changes.set_threshold, name, value, key=key)
 
     def rollback(self, revision: int | None = None, *, label: str | None = None, key: str | None = None) -> int:
@@ -194,11 +194,11 @@ class ModelStore(StoredModel):
         return self._change(changes.roll_back, revision, key=key)
 
     def merge(self, names: Iterable[str], into: str, *, key: str | None = None) -> int:
-        """One label in place of several (`store.merge`)."""
+        """Put one label in place of several (`store.merge`)."""
         return self._change(merge_labels, list(names), into, self._cache, key=key)
 
     def relearn(self, name: str, learn: Learn, *, key: str | None = None) -> int:
-        """A label learned anew by ``learn`` (`store.changes`), with its id, in one revision."""
+        """Learn a label anew by ``learn`` (`changes.relearn_label`), with its id, in one revision."""
         return self._change(relearn_label, name, learn, self._cache, key=key)
 
     def put_part(self, name: str, content: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> int:
@@ -206,21 +206,22 @@ class ModelStore(StoredModel):
         return self._change(changes.put_part, name, Part(content, arrays or {}), key=None)
 
     def put_metric(self, label: str, name: str, value: float, n_answers: int) -> int:
-        """Note a measurement of a label after so many answers."""
+        """Store a measurement of a label after so many answers."""
         return self._change(changes.note_metric, label, name, value, n_answers, key=None)
 
     def vacuum(self, *, keep_from: int | None = None) -> int:
-        """Forget the revisions before ``keep_from`` (all but the newest), and give back their room: bytes."""
+        """Forget the revisions before ``keep_from`` (all but the newest); returns the bytes that were freed."""
         with explain(self.path):
             freed = vacuum.vacuum(self._writing(), self._snapshot, keep_from)
         self._reload()
         return freed
 
     def refresh(self) -> int:
+        """Read the newest revision from now on; a writer has it already."""
         return super().refresh() if self._writer is None else self.revision
 
     def close(self) -> None:
-        """Give the lock back."""
+        """Give the writer's lock back."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -235,7 +236,7 @@ class ModelStore(StoredModel):
                 yield self._writer.connection
 
     def check_writing(self) -> None:
-        """Refuse to go on where the store is open for reading only."""
+        """Raise an error if the store is open for reading only."""
         self._writing()
 
     def _writing(self) -> StoreWriter:
@@ -253,7 +254,7 @@ class ModelStore(StoredModel):
     def _write(self, model: StreamingLabelClassifier, key: str | None, n_rows: int | None = None) -> None:
         """Store the labels that a model has behind those of the store: the one way in which labels are added.
 
-        ``n_rows``: of how many rows some may not have been asked; None where that is not known
+        ``n_rows``: of how many rows some may not have been asked; None if that is not known
         """
         batch = model.state_.labels(len(self.label_names))
         unasked = [0 if rows is not None else None for rows in batch.positives]

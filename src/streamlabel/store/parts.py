@@ -28,14 +28,14 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """``content`` is anything that JSON knows; ``arrays`` are of numbers or booleans, and read-only when read back."""
+    """A part of a stored model: ``content`` is JSON, ``arrays`` are numbers or booleans, read-only when read back."""
 
     content: Any
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 def check_part(name: str, part: Part) -> str:
-    """The JSON of a part that can be stored; DataError where its name, content or arrays cannot."""
+    """Check a part and return its JSON; DataError if its name, content or arrays cannot be stored."""
     for text in (name, *part.arrays):
         if NAME.fullmatch(text) is None:
             raise DataError(f"the name {text!r} of a part: letters, digits, '.', '_' and '-' only, at most 64")
@@ -49,18 +49,18 @@ def check_part(name: str, part: Part) -> str:
 
 
 def array_content(array: NDArray[Any]) -> tuple[memoryview, str, str]:
-    """Bytes, type and shape of an array, as they are stored."""
+    """The bytes, type and shape of an array, as they are stored."""
     plain = np.ascontiguousarray(array, dtype=_stored_type(array))
     return plain.reshape(-1).view(np.uint8).data, plain.dtype.str, json.dumps(array.shape)
 
 
 def align(position: int) -> int:
-    """The next position at which an array may begin."""
+    """Round a position up to the next one at which an array may begin."""
     return -(-position // ALIGNMENT) * ALIGNMENT
 
 
 def list_parts(connection: sqlite3.Connection, revision: int) -> dict[str, int]:
-    """Name -> number of the parts of a revision."""
+    """The numbers of the parts of a revision, by name."""
     rows = connection.execute(
         "SELECT name, number FROM part v WHERE v.born <= :revision AND (v.retired IS NULL OR v.retired > :revision)",
         {"revision": revision},

@@ -1,10 +1,13 @@
 """Labels for many rows within a given memory; the best ones found in float32 and scored in float64.
 
-The best labels of sparse rows in a stored model: found in float32, scored in float64.
+Scores are made block by block and never kept. A row keeps its k best so far and the lowest of these, its level; of a
+block only the scores that reach the level are looked at. They are sorted in when as many labels were seen since as
+before, so a row has about k of them each time.
 
-Classifiers are stored as float32, and a product in float32 takes half the time. So a few more labels than wanted are
-found by rough scores, and these alone are scored as ever. A rough score is off by no more than a bound that is known; a
-row where the rest might still belong to the best is done again in full. The answer is that of `top_labels`.
+Classifiers are stored as float32, and a product in float32 takes half the time. So for sparse rows a few more labels
+than wanted are found by rough scores, and these alone are scored as ever. A rough score is off by no more than a bound
+that is known; a row in which the rest might still belong to the best is done again in full. The answer is that of
+`top_labels`.
 """
 
 from __future__ import annotations
@@ -28,8 +31,8 @@ BYTES_A_ROW = 24 * (MOST_LABELS + MOST_WAITING + BLOCK)
 def top_labels(classifiers: ClassifierBlocks, X: CSR | FloatArray, k: int) -> tuple[IntArray, FloatArray]:
     """The k best labels of each row and their scores, (n, min(k, m)) each, best first; ties go to the older label.
 
-    The same as the first columns of a sort of ``classifiers.scores(X)``, in about `BYTES_A_ROW` bytes a row for small
-    k, however many labels there are.
+    The same as the first columns of a sort of ``classifiers.scores(X)``, in about `BYTES_A_ROW` bytes per row for
+    small k, however many labels there are.
     """
     best = BestLabels(int(X.shape[0]), min(check_k(k), classifiers.n_labels))
     for labels, scores in classifiers.label_blocks(X):
@@ -51,7 +54,7 @@ def labels_above(
 
 
 class BestLabels:
-    """The k best of each row so far; `add` the scores of further labels, then ask for the `result`."""
+    """The k best labels of each row so far; `add` the scores of further labels, then ask for the `result`."""
 
     def __init__(self, n_rows: int, k: int) -> None:
         self._labels: IntArray = np.full((n_rows, k), -1, dtype=np.int64)
@@ -60,6 +63,7 @@ class BestLabels:
         self._n_waiting = self._n_seen = self._n_merged = 0
 
     def add(self, labels: IntArray, scores: FloatArray) -> None:
+        """Take in the scores (n, k) of further labels."""
         n_rows, k = self._values.shape
         if not self._n_seen and k < len(labels):
             columns = top_k_of_block(scores, k)
@@ -76,11 +80,12 @@ class BestLabels:
             self._merge()
 
     def result(self) -> tuple[IntArray, FloatArray]:
+        """The best labels of each row and their scores, best first."""
         self._merge()
         return self._labels, self._values
 
     def _merge(self) -> None:
-        """Rows of different lengths side by side, filled up with what is never the best; then each is sorted."""
+        """Put rows of different lengths side by side, filled up with what is never the best, and sort each."""
         n_rows, k = self._values.shape
         known = np.flatnonzero(self._labels >= 0)
         self._waiting.append((known // k, self._labels.ravel()[known], self._values.ravel()[known]))
@@ -105,7 +110,7 @@ LARGEST = 1e15  # of a value: float32 must hold every sum
 
 
 def fast_top_labels(classifiers: StoredClassifiers, X: CSR, k: int) -> tuple[IntArray, FloatArray]:
-    """As `top_labels`, for rows of float64 in a csr_array."""
+    """The same as `top_labels` in less time, for float64 rows in a csr_array: found in float32, scored in float64."""
     wanted = k + SPARE
     largest = float(np.abs(X.data).max(initial=0.0))
     if not classifiers.all_dense or wanted >= classifiers.n_labels or k > MOST_K or not largest < LARGEST:
@@ -131,7 +136,7 @@ def fast_top_labels(classifiers: StoredClassifiers, X: CSR, k: int) -> tuple[Int
 
 
 def _error(X: CSR, norm: float, intercept: FloatArray) -> FloatArray:
-    """By how much a rough score of each row can be off, (n,).
+    """The most by which a rough score of each row can be off, (n,).
 
     A sum of n products is off by at most ``(n + 2) u sum |x w| <= (n + 2) u |x| |w|`` with u = 2^-24, once more for the
     rounding of x and of the intercept; twice that is taken.
@@ -145,21 +150,21 @@ MOST_ROWS = 1 << 15
 
 
 class RowLabels(NamedTuple):
-    """What a row was given: numbers of labels and their scores, best first."""
+    """The labels that a row was given: their numbers and scores, best first."""
 
     labels: IntArray
     scores: FloatArray
 
 
 def rows_within(n_bytes: int, bytes_a_row: int = 0) -> int:
-    """How many rows at a time such a memory allows, one at least; ``bytes_a_row`` is what a row itself takes."""
+    """The number of rows at a time that a memory allows, one at least; ``bytes_a_row`` is what a row itself takes."""
     return int(np.clip(n_bytes // (BYTES_A_ROW + bytes_a_row), 1, MOST_ROWS))
 
 
 def predict_rows(
     model: StreamingLabelClassifier, X: CSR | FloatArray, *, k: int | None, rows_per_block: int = 4096
 ) -> Iterator[RowLabels]:
-    """The k best labels of each row; for k None those whose score exceeds their threshold, perhaps none.
+    """Iterate over the k best labels of each row; for k None those whose score exceeds their threshold, perhaps none.
 
     X : (n, d) float64, as the model's `decision_function` takes it
     rows_per_block : so many rows are scored at a time

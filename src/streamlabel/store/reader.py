@@ -1,4 +1,4 @@
-"""One whole revision of a stored model: what is read from the catalogue in one transaction, and the mapped segments."""
+"""Reading of one whole revision: from the catalogue in one transaction, and from the mapped segments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Snapshot:
     labels, names : stable ids and names;   classifiers : the rows of the catalogue's table that they use
     segment, slot, start, nnz, checksums : where the weights lie (`segments.Place`)
 
-    What else is known about a label (`records.LabelRecord`) is read when somebody asks.
+    What else is known about a label (`history.LabelRecord`) is read when somebody asks.
     """
 
     folder: Path
@@ -62,17 +62,18 @@ class Snapshot:
         return int(self.meta["n_features"])
 
     def place(self, column: int) -> Place:
+        """The place of a label's row."""
         where = (self.segment[column], self.slot[column], self.start[column], self.nnz[column])
         return Place(*(int(value) for value in where))
 
     def problem(self, column: int) -> str:
-        """What is wrong with the row of a label, or ""."""
+        """The problem with the row of a label, or ""."""
         place = self.place(column)
         intercept = float(self.intercept[column])
         return self.segments[place.segment].problem(place, int(self.checksums[column]), intercept)
 
     def complaint(self, column: int, problem: str) -> str:
-        """The problem as a message for people."""
+        """The problem with the row of a label, as a message for people."""
         info = self.segments[int(self.segment[column])].info
         return f"label {self.names[column]!r}, row {self.slot[column]} of {info.name}: {problem}"
 
@@ -82,7 +83,7 @@ class Snapshot:
         return replace(self, names=tuple(self.names[column] for column in columns), **arrays)
 
     def column(self, name: str) -> int:
-        """The column of a label."""
+        """The column of the label with this name."""
         try:
             return self.names.index(name)
         except ValueError:
@@ -198,13 +199,14 @@ def _check_sealed(
 
 
 def latest_revision(connection: sqlite3.Connection, source: object) -> int:
+    """The number of the newest revision."""
     (newest,) = connection.execute("SELECT max(number) FROM revision").fetchone()
     check_column([newest], int, "the number of the revision", source)
     return int(newest)
 
 
 def read_meta(connection: sqlite3.Connection, source: object) -> dict[str, Any]:
-    """What is said about the whole model, as plain values; the few numbers that sizes depend on are bounded."""
+    """Read what is said about the whole model, as plain values; the few numbers that sizes depend on are bounded."""
     try:
         rows = connection.execute("SELECT key, value, seal FROM meta").fetchall()
         meta = {key: json.loads(value) for key, value, _ in rows}
@@ -223,7 +225,7 @@ def read_meta(connection: sqlite3.Connection, source: object) -> dict[str, Any]:
 def read_files(
     connection: sqlite3.Connection, folder: Path, n_features: int, *, sealed: bool = True
 ) -> dict[int, FileInfo]:
-    """The numbered files; each exists with the size that its counts need, so that no count can lie."""
+    """Read the numbered files; each exists with the size that its counts need, so that no count can lie."""
     source = folder / CATALOGUE
     files = {}
     query = "SELECT number, kind, n_rows, n_bytes, used_rows, used_bytes, seal FROM segment"
@@ -271,7 +273,7 @@ def _columns(rows: list[tuple[Any, ...]], source: object) -> dict[str, Any]:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """No search for garbage among a million objects that are about to become a few arrays: a quarter of the time."""
+    """Pause the garbage collector over a million objects that become a few arrays: a quarter of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -282,7 +284,7 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _check_places(snapshot: Snapshot, source: object) -> None:
-    """Every row lies inside its segment, before anything is read from there."""
+    """Check that every row lies inside its segment, before anything is read from there."""
     for number, segment in snapshot.segments.items():
         mine = snapshot.segment == number
         slot, start, nnz = snapshot.slot[mine], snapshot.start[mine], snapshot.nnz[mine]
@@ -296,7 +298,7 @@ def _check_places(snapshot: Snapshot, source: object) -> None:
 
 
 def damaged_columns(snapshot: Snapshot) -> Iterator[tuple[int, str]]:
-    """The damaged labels of a snapshot: (column, what is wrong). Reads every row."""
+    """Iterate over the damaged labels of a snapshot: (column, what is wrong). Reads every row."""
     for column in range(len(snapshot.labels)):
         problem = snapshot.problem(column)
         if problem:

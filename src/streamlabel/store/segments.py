@@ -1,4 +1,4 @@
-"""Numbered memory-mapped files, and rows of classifiers in them: dense float32, or sparse where mostly zero.
+"""Numbered memory-mapped files, and rows of classifiers in them: dense float32, or sparse if mostly zero.
 
 A dense row is ``n_features`` float32. A sparse row is ``nnz`` int32 feature numbers, ascending, then as many float32.
 All is little-endian. The checksum of a row covers its bytes and the intercept.
@@ -39,17 +39,18 @@ class FileInfo:
 
 
 def header_of(info: FileInfo) -> bytes:
+    """The header of a numbered file, with its checksum."""
     fields = (MAGIC, SEGMENT_FORMAT, info.kind, info.number, info.n_features, info.n_rows, info.n_bytes, bytes(16))
     return HEADER.pack(*fields, zlib.crc32(HEADER.pack(*fields, 0)[:-4]))
 
 
 def header_problem(info: FileInfo, header: bytes) -> str:
-    """What is wrong with the first bytes of a file, or ""."""
+    """The problem with the first bytes of a file, or ""."""
     return "" if header == header_of(info) else "its header is not that of the file in the catalogue"
 
 
 def create_file(folder: Path, info: FileInfo) -> int:
-    """The file with all its room, on the disk, open for writing. What a killed writer left under the name goes."""
+    """Create a file with all its room, on the disk, open for writing. What a killed writer left under the name goes."""
     path = folder / info.name
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
@@ -67,7 +68,7 @@ def create_file(folder: Path, info: FileInfo) -> int:
 
 
 def map_file(folder: Path, info: FileInfo, *, lenient: bool = False) -> memoryview:
-    """What follows the header, mapped read-only; shorter than ``n_bytes`` where the file was cut short.
+    """Map what follows the header of a file, read-only; shorter than ``n_bytes`` if the file was cut short.
 
     ``lenient`` takes a file that is too long, or has a wrong header, for what it may still hold.
     """
@@ -89,7 +90,7 @@ def map_file(folder: Path, info: FileInfo, *, lenient: bool = False) -> memoryvi
 
 
 def write_at(descriptor: int, content: bytes | memoryview, position: int) -> None:
-    """All bytes, at this position."""
+    """Write all bytes at this position."""
     rest = memoryview(content).cast("B")
     while rest:
         if hasattr(os, "pwrite"):
@@ -101,12 +102,12 @@ def write_at(descriptor: int, content: bytes | memoryview, position: int) -> Non
 
 
 def sync(descriptor: int) -> None:
-    """What was written is on the disk when this returns; the size of the file does not change any more."""
+    """Flush a file: what was written is on the disk when this returns; its size does not change any more."""
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 def sync_directory(folder: Path) -> None:
-    """New names in the directory are on the disk when this returns (where a directory can be flushed)."""
+    """Flush a directory: new names in it are on the disk when this returns (if a directory can be flushed)."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -133,7 +134,7 @@ _VALUE, _INDEX = np.dtype("<f4"), np.dtype("<i4")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a row lies: segment, row number there; for sparse rows also the first byte and the stored values."""
+    """The place of a row: segment, row number there; for sparse rows also the first byte and the stored values."""
 
     segment: int
     slot: int
@@ -147,7 +148,7 @@ def is_sparse(row: FloatArray) -> bool:
 
 
 def encode_row(row: FloatArray, sparse: bool) -> tuple[bytes, int]:
-    """The bytes of a row, and its stored values (0 for dense ones). Refused where float32 cannot hold a value."""
+    """Encode a row: its bytes, and its stored values (0 for dense ones). Refused if float32 cannot hold a value."""
     with np.errstate(over="ignore"):
         values = row.astype(_VALUE)
     if not np.isfinite(values).all():
@@ -159,18 +160,19 @@ def encode_row(row: FloatArray, sparse: bool) -> tuple[bytes, int]:
 
 
 def checksum(content: bytes | memoryview, intercept: float) -> int:
+    """The CRC-32 of a row's bytes and its intercept."""
     return zlib.crc32(_NUMBER.pack(intercept), zlib.crc32(content))
 
 
 def version_checksum(label: int, classifier: int, name: str, threshold: float) -> int:
-    """Of what a version says about a label: which classifier, which name, which threshold."""
+    """The CRC-32 of what a version says about a label: which classifier, which name, which threshold."""
     return zlib.crc32(f"{label} {classifier} {threshold!r} {name}".encode())
 
 
 def room_for(n_features: int, n_before: int, n_now: int) -> int:
-    """Rows of a new dense segment: as many as there are already, in whole blocks, up to 64 MB; at least what is needed.
+    """The number of rows of a new dense segment: as many as there are already, in whole blocks, up to 64 MB.
 
-    So a small model stays small, and a large one has few files.
+    At least what is needed. So a small model stays small, and a large one has few files.
     """
     most = max(LARGEST // (4 * n_features), BLOCK)
     rows = max(min(max(n_before, BLOCK), most), min(n_now, most))
@@ -187,7 +189,7 @@ class Segment:
         self._rows = np.frombuffer(self._bytes, _VALUE, whole * info.n_features).reshape(whole, info.n_features)
 
     def content(self, place: Place) -> memoryview | None:
-        """The bytes of a row; None where they are not in the file."""
+        """The bytes of a row; None if they are not in the file."""
         if self.info.kind == DENSE:
             start, size = 4 * self.info.n_features * place.slot, 4 * self.info.n_features
         else:
@@ -195,7 +197,7 @@ class Segment:
         return self._bytes[start : start + size] if 0 <= start <= len(self._bytes) - size else None
 
     def are_whole(self, slots: IntArray, expected: IntArray, intercept: FloatArray) -> bool:
-        """Whether all these rows of a dense segment are right: `problem` in one go."""
+        """Whether all these rows of a dense segment are whole: `problem` in one go."""
         size = 4 * self.info.n_features
         if self.info.kind != DENSE or slots.max(initial=-1) >= len(self._rows):
             return False
@@ -206,7 +208,7 @@ class Segment:
         return bool(np.isfinite(self.dense_rows(slots)).all())
 
     def problem(self, place: Place, expected: int, intercept: float) -> str:
-        """What is wrong with a row, or ""."""
+        """The problem with a row, or ""."""
         content = self.content(place)
         if content is None:
             return "the file ends before it"

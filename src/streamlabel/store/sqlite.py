@@ -1,7 +1,7 @@
-"""The SQLite catalogue: how it is opened for reading and for writing, and what its errors mean.
+"""The SQLite catalogue of a stored model: opening it for reading and for writing, and what its errors mean.
 
 Readers open it read-only, inside one transaction, with a schema that must be ours to the letter: a trigger, a view or
-a table more is refused, so that nothing in a file of unknown origin runs. Journal: the write-ahead log only where the
+a table more is refused, so that nothing in a file of unknown origin runs. Journal: the write-ahead log only if the
 library has the fix of the WAL-reset bug, else a rollback journal that is truncated.
 """
 
@@ -28,14 +28,14 @@ WRITES = READS | {sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_D
 
 
 def journal_mode(library: tuple[int, ...]) -> str:
-    """WAL where the reset bug is fixed (3.51.3 and later of that line, 3.53.0 on), else TRUNCATE."""
+    """The journal mode: WAL if its reset bug is fixed (3.51.3 and later of that line, 3.53.0 on), else TRUNCATE."""
     fixed = library >= (3, 53, 0) or (3, 51, 3) <= library < (3, 52, 0)
     return "wal" if fixed else "truncate"
 
 
 @contextmanager
 def reading(folder: Path) -> Iterator[sqlite3.Connection]:
-    """The catalogue, read-only, in one transaction: everything that is read belongs to one revision."""
+    """Open the catalogue read-only, in one transaction: everything that is read belongs to one revision."""
     check_directory(folder)
     written = check_catalogue_file(folder)
     with explain(folder):
@@ -82,7 +82,7 @@ def _upgraded(old: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def writing(folder: Path) -> sqlite3.Connection:
-    """The catalogue for the one writer, who holds the lock; every transaction is flushed to the disk."""
+    """Open the catalogue for the one writer, who holds the lock; every transaction is flushed to the disk."""
     with reading(folder):
         pass
     with explain(folder):
@@ -127,7 +127,7 @@ def _upgrade_in_place(connection: sqlite3.Connection, folder: Path) -> None:
 
 
 def create_catalogue(folder: Path) -> None:
-    """An empty catalogue of this format."""
+    """Create an empty catalogue of this format."""
     with explain(folder):
         connection = _connect(folder, "rwc")
         try:
@@ -140,7 +140,7 @@ def create_catalogue(folder: Path) -> None:
 
 @contextmanager
 def explain(folder: Path) -> Iterator[None]:
-    """SQLite's errors as one message that says what to do."""
+    """Turn SQLite's errors into one message that says what to do."""
     source = folder / CATALOGUE
     try:
         yield
@@ -162,7 +162,7 @@ def explain(folder: Path) -> Iterator[None]:
 
 
 def schema_problem(connection: sqlite3.Connection, written: int = FORMAT) -> str:
-    """What the tables have that they should not have, or the other way round; "" where they are ours."""
+    """The difference between the tables and ours, in words; "" if there is none."""
     found, ours = _tables(connection), _our_tables(SCHEMA if written == FORMAT else SCHEMA_1)
     extra, missing = found - ours, ours - found
     if not extra and not missing:

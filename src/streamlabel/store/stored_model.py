@@ -53,6 +53,7 @@ class StoredModel:
 
     @property
     def path(self) -> Path:
+        """The directory of the model."""
         return self._snapshot.folder
 
     @property
@@ -70,7 +71,7 @@ class StoredModel:
         return self._snapshot.n_features
 
     def refresh(self) -> int:
-        """Read the newest revision from now on; its number."""
+        """Read the newest revision from now on; returns its number."""
         snapshot, catalogue = load_snapshot(self.path)
         self._own = _OwnCatalogue(snapshot, catalogue)
         self._show(snapshot)
@@ -93,7 +94,7 @@ class StoredModel:
             return assemble(self._snapshot, connection, self._stored(), learning=learning, maps=self._maps())
 
     def labels(self) -> list[LabelRecord]:
-        """Everything that is known about each label."""
+        """The records of all labels: everything that is known about each."""
         with self._catalogue() as connection:
             return records_of(connection, self._snapshot)
 
@@ -103,7 +104,7 @@ class StoredModel:
             return read_history(connection, self.path, label)
 
     def diff(self, before: int, after: int | None = None) -> list[LabelChange]:
-        """What happened to the labels between two revisions; up to the one that is read by default."""
+        """The changes of the labels between two revisions; up to the one that is read by default."""
         with self._catalogue() as connection:
             return read_diff(connection, self.path, before, self.revision if after is None else after)
 
@@ -125,7 +126,7 @@ class StoredModel:
             return read_part(self.path, connection, files, name, self.revision, maps=self._maps())
 
     def sizes(self) -> StoreSizes:
-        """Bytes on the disk, by what they are for."""
+        """The bytes on the disk, by what they are for."""
         with self._catalogue() as connection:
             return read_sizes(connection, self.path)
 
@@ -140,7 +141,7 @@ class StoredModel:
         ]
 
     def close(self) -> None:
-        """Nothing is held by a reader."""
+        """Do nothing: a reader holds nothing."""
 
     def __enter__(self: Self) -> Self:
         return self
@@ -190,6 +191,6 @@ class _OwnCatalogue:
 
 
 def without_damaged(snapshot: Snapshot) -> Snapshot:
-    """The labels whose rows are whole; reads every row."""
+    """The snapshot with only the labels whose rows are whole; reads every row."""
     damaged = [column for column, _ in damaged_columns(snapshot)]
     return snapshot.take(np.setdiff1d(np.arange(len(snapshot.labels)), damaged))

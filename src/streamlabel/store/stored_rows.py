@@ -1,4 +1,4 @@
-"""What is kept to go on learning: the rows of `fit` with their answers, and the answers of labels that came later.
+"""Storage of what a model needs to go on learning: the rows of `fit` with their answers, and answers of later labels.
 
 The rows are a part called ``learning``; values that float32 holds exactly are stored as such. Answers that a later
 label got on every row are a list of its positive rows in the catalogue. Without them a stored model still scores, and
@@ -28,7 +28,7 @@ LEARNING, TRIALS = "learning", "trials"
 
 
 def encode_rows(rows: FitMemory, atoms: IntArray, labels: IntArray) -> Part:
-    """The part; ``labels`` are the ids of the labels of `fit`, as columns; ``atoms`` are some of these."""
+    """Encode the rows of `fit` as a part; ``labels`` are the ids of its labels, as columns; ``atoms`` some of these."""
     hat = rows.hat
     arrays: dict[str, NDArray[Any]] = {
         "answers.indptr": rows.labels.indptr,
@@ -50,7 +50,7 @@ def encode_rows(rows: FitMemory, atoms: IntArray, labels: IntArray) -> Part:
 
 
 def decode_rows(part: Part, snapshot: Snapshot, **facts: Any) -> tuple[FitMemory, IntArray] | None:
-    """What `encode_rows` wrote, rows and atoms, for the labels of `fit` that are still there; None where none is.
+    """Decode what `encode_rows` wrote, rows and atoms, for the labels of `fit` that are still there; None if none is.
 
     ``facts`` : seed, beta and centre of the `FitMemory`
     """
@@ -79,13 +79,13 @@ def decode_rows(part: Part, snapshot: Snapshot, **facts: Any) -> tuple[FitMemory
 
 
 def encode_positives(rows: IntArray) -> tuple[bytes, int]:
-    """Row numbers as they are stored, and their checksum."""
+    """Encode row numbers as they are stored; returns the bytes and their checksum."""
     content = np.sort(rows).astype("<i4").tobytes()
     return content, zlib.crc32(content)
 
 
 def later_answers(connection: sqlite3.Connection, snapshot: Snapshot, n_rows: int) -> list[tuple[int, IntArray]]:
-    """(column, positive rows) of the labels that came later with answers on every row."""
+    """The (column, positive rows) of the labels that came later with answers on every row."""
     columns = {classifier: column for column, classifier in enumerate(snapshot.classifiers.tolist())}
     found = []
     query = (
@@ -106,7 +106,7 @@ def later_answers(connection: sqlite3.Connection, snapshot: Snapshot, n_rows: in
 
 
 def encode_trials(trials: Mapping[int, list[Trial]], n_labels: int) -> Part:
-    """What was learned about how far the past can be trusted, from so many labels of `fit`, not to be learned again."""
+    """Encode the trials of how far the past can be trusted, from so many labels of `fit`, so that none is run again."""
     arrays: dict[str, NDArray[Any]] = {}
     for budget, runs in trials.items():
         arrays[f"strength.{budget}"] = np.array([run.strength for run in runs], dtype=np.float64)
@@ -116,7 +116,7 @@ def encode_trials(trials: Mapping[int, list[Trial]], n_labels: int) -> Part:
 
 
 def decode_trials(part: Part, snapshot: Snapshot, n_labels: int) -> dict[int, list[Trial]]:
-    """What `encode_trials` wrote; nothing where labels of `fit` have been retired since, or of other recipes."""
+    """Decode what `encode_trials` wrote; nothing if labels of `fit` have been retired since, or of other recipes."""
     try:
         if part.content["labels"] != n_labels or part.content.get("recipes") != [list(recipe) for recipe in RECIPES]:
             return {}

@@ -1,4 +1,4 @@
-"""Sums (`stats.sums`) in ``.npz`` files: plain arrays, no pickle, every size checked before a byte is inflated.
+"""Files of sums (`stats.sums`), ``.npz``: plain arrays, no pickle, every size checked before a byte is inflated.
 
 ====================================  ====================================================================
 streamlabel_stats                     the number of this format
@@ -8,7 +8,7 @@ feature_sums                          (d,) float64 = X'1
 feature_gram                          (d, d) float64 = X'X
 cross                                 (d, m) float64 = X'B
 pair_rows, pair_columns, pair_counts  (p,) integers: the non-zero entries of B'B on and above the diagonal
-label_names, feature_names            (m,) and (d,) unicode, left out where there are none
+label_names, feature_names            (m,) and (d,) unicode, left out if there are none
 ====================================  ====================================================================
 """
 
@@ -127,7 +127,7 @@ def _whole(members: Mapping[str, NDArray[Any]], name: str) -> int:
 
 
 def _check_gram(n_rows: int, sums: NDArray[Any], gram: NDArray[Any]) -> None:
-    """X'X is symmetric, and no column sum is larger than its diagonal and the rows allow."""
+    """Check that X'X is symmetric, and no column sum is larger than its diagonal and the rows allow."""
     diagonal = np.diag(gram)
     roots = np.sqrt(np.maximum(diagonal, 0.0))
     most = np.sqrt(n_rows) * roots * (1.0 + 1e-6) + n_rows * _UNDERFLOW
@@ -140,7 +140,7 @@ def _check_gram(n_rows: int, sums: NDArray[Any], gram: NDArray[Any]) -> None:
 
 
 def _check_cross(squares: NDArray[Any], counts: NDArray[Any], cross: NDArray[Any]) -> None:
-    """A feature summed over the rows of a label is at most what its squares and the number of these rows allow."""
+    """Check that a feature summed over the rows of a label is at most what its squares and their number allow."""
     for start in range(0, len(squares), _BLOCK):
         rows = slice(start, start + _BLOCK)
         most = np.outer(np.sqrt(squares[rows]), np.sqrt(counts)) * (1.0 + 1e-6) + counts * _UNDERFLOW

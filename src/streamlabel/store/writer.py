@@ -1,4 +1,4 @@
-"""One change of a stored model: rows and arrays into files, files to the disk, then one commit of the catalogue.
+"""Writing of one change of a stored model: rows and arrays into files, files to the disk, then one commit.
 
 What a killed writer had not committed is invisible: its rows lie behind the used part of a segment, and are
 overwritten by the next writer; its new files are not in the catalogue, and are replaced.
@@ -75,11 +75,12 @@ class StoreWriter:
             raise
 
     def close(self) -> None:
+        """Close the files and the catalogue, and give the lock back."""
         self._give_back()
 
     @contextmanager
     def change(self, action: str, detail: Any, key: str | None = None) -> Iterator[Change]:
-        """A revision in the making; it becomes visible, whole, when the block ends well."""
+        """Make a revision; it becomes visible, whole, when the block ends well."""
         with explain(self.folder), _explain_files(self.folder):
             self.connection.execute("BEGIN IMMEDIATE")
             change = Change(self, action, detail, key)
@@ -94,7 +95,7 @@ class StoreWriter:
                 raise
 
     def segment(self, kind: int, n_rows: int, n_bytes: int) -> _OpenSegment:
-        """The newest segment of this kind where a row of so many bytes fits, or a new one."""
+        """The newest segment of this kind in which a row of so many bytes fits, or a new one."""
         known = self._open.get(kind)
         if known is None:
             known = self._reopen(kind)
@@ -110,7 +111,7 @@ class StoreWriter:
         return self._create(kind, n_rows, n_bytes)
 
     def new_file(self, kind: int, n_rows: int, n_bytes: int) -> tuple[FileInfo, int]:
-        """A new numbered file, on the disk and in the catalogue; its descriptor is the caller's."""
+        """Create a new numbered file, on the disk and in the catalogue; its descriptor is the caller's."""
         (last,) = self.connection.execute("SELECT coalesce(max(number), 0) FROM segment").fetchone()
         info = FileInfo(kind, last + 1, self.n_features, n_rows, n_bytes)
         descriptor = create_file(self.folder, info)
@@ -119,17 +120,19 @@ class StoreWriter:
         return info, descriptor
 
     def file_info(self, number: int) -> FileInfo:
+        """The facts of a numbered file, from the catalogue."""
         row = self.connection.execute(
             "SELECT kind, n_rows, n_bytes FROM segment WHERE number = ?", (number,)
         ).fetchone()
         return FileInfo(row[0], number, self.n_features, row[1], row[2])
 
     def finish_all(self) -> None:
+        """Finish all open segments (`finish`)."""
         for segment in self._open.values():
             self.finish(segment)
 
     def finish(self, segment: _OpenSegment) -> None:
-        """Its rows are on the disk when this returns, and counted in the catalogue."""
+        """Flush a segment: its rows are on the disk when this returns, and counted in the catalogue."""
         sync(segment.descriptor)
         self.count(segment.info, segment.used_rows, segment.used_bytes)
 
@@ -142,7 +145,7 @@ class StoreWriter:
         )
 
     def _create(self, kind: int, n_rows: int, n_bytes: int) -> _OpenSegment:
-        """A segment with room for as much again as there is; where the disk has not got that, with room for little."""
+        """A segment with room for as much again as there is; if the disk has not got that, with room for little."""
         try:
             info, descriptor = self.new_file(kind, *self._room(kind, n_rows, n_bytes, generous=True))
         except OSError as error:
@@ -178,7 +181,7 @@ class StoreWriter:
         return self._open[kind]
 
     def forget(self) -> None:
-        """What is known of the segments is read again from the catalogue, which the failed change did not alter."""
+        """Forget what is known of the segments, after a failed change; it is read again from the catalogue."""
         _close_segments(self._open)
 
 
@@ -195,7 +198,7 @@ def _close_segments(segments: dict[int, _OpenSegment]) -> None:
 
 
 class Change:
-    """What a change may do: write rows and parts, and statements to the catalogue. ``revision`` is its number."""
+    """A change in the making: it writes rows and parts, and statements to the catalogue. ``revision`` is its number."""
 
     def __init__(self, writer: StoreWriter, action: str, detail: Any, key: str | None) -> None:
         self._writer, self._touched = writer, False
@@ -228,7 +231,7 @@ class Change:
         self.digest = digest_by_revision(self.connection, [self.revision])[self.revision]
 
     def rows(self, weights: FloatArray) -> list[tuple[Place, bytes]]:
-        """Write classifiers (k, d); where they lie, and their bytes."""
+        """Write classifiers (k, d); returns where they lie, and their bytes."""
         written = []
         for number, row in enumerate(weights):
             sparse = is_sparse(row)

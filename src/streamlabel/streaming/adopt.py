@@ -1,4 +1,4 @@
-"""Linear models that are already there: their coefficients, checked, as the estimator keeps them."""
+"""Adoption of existing linear models: their coefficients, checked, as the estimator keeps them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamlabel.validation import check_label_names, default_label_names
 def checked_classifiers(
     coef: ArrayLike, intercept: ArrayLike | None, label_names: Iterable[str] | None
 ) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
-    """Weights (d, m), intercepts (m,) and names, for coef (m, d) or (d,), intercept (m,) or None."""
+    """Check coef (m, d) or (d,), intercept (m,) or None, and names; returns weights (d, m), intercepts (m,), names."""
     weights = np.array(coef, dtype=np.float64, ndmin=2).T
     offsets = np.zeros(weights.shape[1]) if intercept is None else np.array(intercept, dtype=np.float64).ravel()
     if offsets.shape != (weights.shape[1],):
@@ -31,7 +31,7 @@ def checked_classifiers(
 
 
 def linear_parts(estimator: Any) -> tuple[FloatArray, FloatArray]:
-    """The coefficients (m, d) and intercepts (m,) of a fitted scikit-learn linear model, one a label.
+    """The coefficients (m, d) and intercepts (m,) of a fitted scikit-learn linear model, one row per label.
 
     One-vs-rest and multi-output models are read part by part; a part with more than two classes, and the pairs of
     classes of a kernel machine, are not labels and are refused.

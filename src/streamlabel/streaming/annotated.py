@@ -1,4 +1,4 @@
-"""Which cells of an arrival were asked: rows, cells, or everything. The rest is unknown."""
+"""The cells of an arrival that were asked: rows, cells, or everything. The rest is unknown."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from streamlabel.validation import canonical_labels
 
 @dataclass(frozen=True, eq=False)
 class AskedRows:
-    """The answers (n, k), zero where nobody was asked, and who was asked.
+    """The answers (n, k), zero where nobody was asked, and which cells were asked.
 
-    rows : the same rows for all labels; None where ``cells`` says it
+    rows : the same rows for all labels; None if ``cells`` says it
     cells : bool csc_array (n, k), or None
     """
 
@@ -32,6 +32,7 @@ class AskedRows:
 
     @property
     def everything(self) -> bool:
+        """Whether every label was asked on every row."""
         return self.cells is None and self.rows is None
 
 
@@ -57,7 +58,7 @@ def rows_asked(n_rows: int, Y_new: Any, annotated: Any) -> AskedRows:
 
 
 def group_by_rows(asked: AskedRows) -> Iterator[tuple[IntArray, IntArray | None, CSR]]:
-    """Labels that were asked on the same rows: (their columns, the rows or None for all, the answers there)."""
+    """Group labels that were asked on the same rows: (their columns, the rows or None for all, the answers there)."""
     everyone = np.arange(asked.n_labels)
     if asked.cells is None:
         yield everyone, asked.rows, asked.labels if asked.rows is None else asked.labels[asked.rows]
@@ -79,7 +80,7 @@ def group_by_rows(asked: AskedRows) -> Iterator[tuple[IntArray, IntArray | None,
 
 
 def check_both_answers(asked: AskedRows, names: tuple[str, ...]) -> None:
-    """Every label needs a yes and a no."""
+    """Raise DataError unless every label has a yes and a no."""
     yes = np.bincount(asked.labels.indices, minlength=asked.n_labels)
     if asked.cells is not None:
         total = np.diff(asked.cells.indptr)

@@ -1,4 +1,4 @@
-"""How new labels are learned beside those that a model knows: which recipe, who may enter a code, which solver."""
+"""Learning of new labels beside those that a model knows: which recipe, which labels may enter a code, which solver."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def learn_labels(
     same: bool,
     coupled: bool,
 ) -> ModelState:
-    """The model that knows the new labels too; the one that is given does not change.
+    """Learn new labels: returns the model that knows them too; the one that is given does not change.
 
     same : X are the rows of `fit`;   coupled : the new labels help each other
     """
@@ -81,8 +81,8 @@ def _check_coupled(parameters: Parameters, n_groups: int) -> None:
 class _Group:
     """Labels of one arrival that were asked on the same q rows.
 
-    columns : (k,), their places in the arrival;   basis : of the metric, where it was used
-    answers : (q, k), 0/1;   correlations : their products with the past, where these were made
+    columns : (k,), their places in the arrival;   basis : of the metric, if it was used
+    answers : (q, k), 0/1;   correlations : their products with the past, if these were made
     """
 
     columns: IntArray
@@ -147,7 +147,7 @@ def _learn(
     same: bool,
     coupled: bool,
 ) -> _Group:
-    """Labels that were asked on the same rows; ``rows`` None: on all rows of ``matrix``."""
+    """Learn labels that were asked on the same rows; ``rows`` None: on all rows of ``matrix``."""
     centre, loss, seed = parameters.fit_intercept, state.loss, parameters.random_state
     answers = coded(labels, centre)
     X = matrix if rows is None else matrix[rows]
@@ -210,7 +210,7 @@ def _recipe(
 ) -> Recipe:
     """How to learn on so many rows. On all rows of `fit` the factor is kept, and each label chooses for itself.
 
-    Where there is no factor, there is no metric.
+    Without a factor there is no metric.
     """
     if iterative and state.loss == "squared" and parameters.metric not in ("auto", None):
         raise DataError(
@@ -232,7 +232,7 @@ def _recipe(
 
 
 def run_trials(state: ModelState, n_rows: int) -> list[Trial]:
-    """The labels of `fit` learned again at such a number of rows; none for a model without rows."""
+    """Learn labels of `fit` again from about this number of rows; no trials for a model without rows."""
     if state.memory is None:
         return []
     known = state.memory.known_trials(n_rows)
@@ -259,7 +259,7 @@ def _arrival_beta(parameters: Parameters, loss: str, X: CSR | FloatArray, answer
 def _past(
     parameters: Parameters, state: ModelState, X: CSR | FloatArray, rows: IntArray | None, same: bool, labels: CSR
 ) -> PastAnswers:
-    """Who may enter a code on these rows: labels answered there, by their answers; the others, by their scores."""
+    """The labels that may enter a code on these rows: those answered there by their answers, others by their scores."""
     n_labels, weights, centre = len(state.names), state.classifiers.weights, parameters.fit_intercept
     if not same or state.answers is None:
         allowed = _allowed(parameters, state)
@@ -282,8 +282,7 @@ def _past(
 
 
 def stand_ins(state: ModelState, X: CSR | FloatArray, labels: IntArray, centre: bool) -> FloatArray:
-    """What stands for the answers (n, len(labels)) that nobody gave: scores, or probabilities where scores are not
-    on the scale of answers."""
+    """Scores in place of answers that nobody gave, (n, len(labels)); probabilities if scores are on another scale."""
     scores = state.classifiers.scores(X, labels)
     if state.loss == "squared":
         return scores
@@ -292,7 +291,7 @@ def stand_ins(state: ModelState, X: CSR | FloatArray, labels: IntArray, centre: 
 
 
 def _allowed(parameters: Parameters, state: ModelState) -> IntArray:
-    """The labels that may enter a code where there are no answers, only scores."""
+    """The labels that may enter a code if there are no answers, only scores."""
     if state.answers is None:
         return np.arange(len(state.names) if parameters.dictionary == "all" else state.n_fitted)
     return np.concatenate((state.answers.labels, state.scored))

@@ -50,7 +50,7 @@ class ClassifierBlocks:
         return ClassifierBlocks(self.n_features, tuple(blocks), np.concatenate((self.intercept, intercept)))
 
     def scores(self, X: CSR | FloatArray, labels: IntArray | None = None) -> FloatArray:
-        """``X W + intercept``, (n, m); or of these labels only, (n, len(labels)), computed in the same blocks."""
+        """The scores ``X W + intercept``, (n, m); or of some labels, (n, len(labels)), computed in the same blocks."""
         if labels is not None:
             return self._some_scores(X, np.asarray(labels))
         result = np.empty((X.shape[0], self.n_labels))
@@ -69,14 +69,14 @@ class ClassifierBlocks:
         return result
 
     def column_blocks(self, X: CSR | FloatArray) -> Iterator[tuple[int, FloatArray]]:
-        """The scores, a block of at most `BLOCK` labels at a time: (first label, (n, k) scores)."""
+        """Iterate over the scores in blocks of at most `BLOCK` labels: (first label, (n, k) scores)."""
         for position, block in enumerate(self._blocks):
             start = position * BLOCK
             stop = min(start + BLOCK, self.n_labels)
             yield start, np.asarray(X @ block)[:, : stop - start] + self.intercept[start:stop]
 
     def label_blocks(self, X: CSR | FloatArray) -> Iterator[tuple[IntArray, FloatArray]]:
-        """The scores in the blocks that they are computed in: (numbers of k labels, ascending; (n, k) scores)."""
+        """Iterate over the scores in blocks of labels: (numbers of k labels, ascending; (n, k) scores)."""
         for start, scores in self.column_blocks(X):
             yield np.arange(start, start + scores.shape[1]), scores
 
@@ -92,8 +92,11 @@ class ClassifierBlocks:
 
 
 class SharedList(Generic[Item]):
-    """Items in order, growing at the end; immutable for its holder. Models that grew from one another share one list,
-    each knowing how much of it is its own; a holder that is not the newest copies."""
+    """A list that grows at the end and is immutable for its holder.
+
+    Models that grew from one another share one list, each knowing how much of it is its own; a holder that is not the
+    newest copies.
+    """
 
     def __init__(self, everything: list[Item], size: int) -> None:
         self._everything, self._size = everything, size
@@ -101,6 +104,7 @@ class SharedList(Generic[Item]):
 
     @classmethod
     def of(cls, items: Iterable[Item]) -> SharedList[Item]:
+        """Make a list of these items."""
         everything = list(items)
         return cls(everything, len(everything))
 
@@ -113,12 +117,13 @@ class SharedList(Generic[Item]):
         return self._everything[position]
 
     def items(self) -> tuple[Item, ...]:
-        """All of them; made when first asked for."""
+        """All items as a tuple, made when first asked for."""
         if self._mine is None:
             self._mine = tuple(self._everything[: self._size])
         return self._mine
 
     def appended(self, items: Iterable[Item]) -> SharedList[Item]:
+        """The same list with more items at the end."""
         everything = self._everything if len(self._everything) == self._size else self._everything[: self._size]
         everything.extend(items)
         return SharedList(everything, len(everything))
@@ -136,6 +141,7 @@ class LabelNames:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> LabelNames:
+        """Make an index of these names, in order."""
         found = SharedList.of(names)
         return cls(found, {name: number for number, name in enumerate(found.items())})
 
@@ -160,6 +166,7 @@ class LabelNames:
         return self._numbers[name]
 
     def appended(self, names: tuple[str, ...]) -> LabelNames:
+        """The same names, then new ones."""
         numbers, size = self._numbers, len(self)
         if len(numbers) != size:
             numbers = {name: number for name, number in numbers.items() if number < size}

@@ -1,4 +1,4 @@
-"""From scores to decisions: a threshold and a probability for every label, from leave-one-out scores.
+"""Thresholds and probabilities for every label, from leave-one-out scores: how scores become decisions.
 
 All functions take scores and 0/1 answers (n, k) of the same rows and treat the labels apart.
 """
@@ -16,18 +16,18 @@ from streamlabel.types import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Where a score means yes, and which probability it means; (k,) each."""
+    """The thresholds above which scores mean yes, and the sigmoids that make them probabilities; (k,) each."""
 
     thresholds: FloatArray
     slope: FloatArray
     offset: FloatArray
 
     def take(self, labels: Any) -> Decisions:
-        """Those of some labels: numbers or a slice."""
+        """The decisions of some labels: numbers or a slice."""
         return Decisions(self.thresholds[labels], self.slope[labels], self.offset[labels])
 
     def appended(self, other: Decisions) -> Decisions:
-        """These, then the others."""
+        """These decisions, then the others."""
         return Decisions(
             np.append(self.thresholds, other.thresholds),
             np.append(self.slope, other.slope),
@@ -97,6 +97,7 @@ def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> t
 
 
 def sigmoid(scores: FloatArray, slope: FloatArray, offset: FloatArray) -> FloatArray:
+    """Probabilities of scores: ``1 / (1 + exp(-(slope * score + offset)))``."""
     return np.asarray(expit(scores * slope + offset))
 
 
@@ -108,7 +109,7 @@ def _log_loss(z: FloatArray, target: FloatArray, slope: FloatArray, offset: Floa
 def decide(scores: FloatArray, answers: FloatArray, threshold: float | str, usual: float) -> Decisions:
     """Thresholds and probabilities from scores (e, k) of rows that were not learned from, and their 0/1 answers.
 
-    threshold : "f1" or one score for all;   usual : the threshold where no label has a positive answer here
+    threshold : "f1" or one score for all;   usual : the threshold if no label has a positive answer here
     """
     slope, offset = fit_sigmoids(scores, answers)
     if threshold != "f1":
@@ -119,5 +120,5 @@ def decide(scores: FloatArray, answers: FloatArray, threshold: float | str, usua
 
 
 def usual_threshold(loss: str, fit_intercept: bool) -> float:
-    """Where a score means yes as long as nothing is known about a label."""
+    """The score above which to say yes as long as nothing is known about a label."""
     return 0.5 if fit_intercept and loss == "squared" else 0.0

@@ -1,6 +1,6 @@
-"""What every model to which labels can be added promises: a suite of named checks.
+"""Named checks of what every model promises to which labels can be added.
 
-Each check takes a function that makes a fresh, unfitted model and raises AssertionError where the promise is broken.
+Each check takes a function that makes a fresh, unfitted model and raises AssertionError if the promise is broken.
 A model needs ``fit(X, Y, label_names)``, ``add_labels(X, Y_new, label_names, annotated=...)``, ``decision_function``
 and ``label_names_``. Run them all with `check_label_arrival`, or one by one by name.
 """
@@ -46,7 +46,7 @@ def _fitted(make: Make, X: Any, Y: Any) -> Any:
 
 
 def check_label_arrival_old_scores_bit_identical(make: Make) -> None:
-    """Whatever arrives, in whatever form, the scores of the labels before it are the same bits."""
+    """Check that scores of old labels stay the same bits, whatever arrives, in whatever form."""
     X, Y, X_test = _data()
     for form in (np.asarray, sparse.csr_array):
         model = _fitted(make, form(X), Y)
@@ -61,7 +61,7 @@ def check_label_arrival_old_scores_bit_identical(make: Make) -> None:
 
 
 def check_label_arrival_order_in_batch_irrelevant(make: Make) -> None:
-    """The labels of one batch may come in any order."""
+    """Check that the labels of one batch may come in any order."""
     X, Y, X_test = _data()
     order = np.array([3, 0, 5, 1, 4, 2])
     one = _fitted(make, X, Y).add_labels(X, Y[:, N_PAST:], _names(N_PAST, 6))
@@ -72,7 +72,7 @@ def check_label_arrival_order_in_batch_irrelevant(make: Make) -> None:
 
 
 def check_label_arrival_batch_of_one_equals_single(make: Make) -> None:
-    """A vector of answers is a batch of one."""
+    """Check that a vector of answers is a batch of one."""
     X, Y, X_test = _data()
     one = _fitted(make, X, Y).add_labels(X, Y[:, N_PAST], _names(N_PAST, 1))
     two = _fitted(make, X, Y).add_labels(X, Y[:, [N_PAST]], _names(N_PAST, 1))
@@ -80,7 +80,7 @@ def check_label_arrival_batch_of_one_equals_single(make: Make) -> None:
 
 
 def check_label_arrival_one_by_one_equals_batch(make: Make) -> None:
-    """Labels that may not lean on each other are the same one by one and together (``dictionary="fit"``)."""
+    """Check that labels that may not lean on each other are the same one by one and together (``dictionary="fit"``)."""
     X, Y, X_test = _data()
     for annotated in (None, np.arange(0, 160, 2)):
         together = _fitted(lambda: _without_new_atoms(make()), X, Y)
@@ -94,12 +94,12 @@ def check_label_arrival_one_by_one_equals_batch(make: Make) -> None:
 
 
 def _without_new_atoms(model: Any) -> Any:
-    """The model, with ``dictionary="fit"`` where it has a dictionary."""
+    """The model, with ``dictionary="fit"`` if it has a dictionary."""
     return model.set_params(dictionary="fit") if "dictionary" in model.get_params() else model
 
 
 def check_label_arrival_unknown_is_not_negative(make: Make) -> None:
-    """What a cell holds that nobody was asked about does not matter; asking rows or the same cells is the same."""
+    """Check that cells nobody was asked about do not matter, and that asking rows or the same cells is the same."""
     X, Y, X_test = _data()
     rows = np.arange(0, 160, 3)
     mask = np.zeros(160, dtype=bool)
@@ -122,7 +122,7 @@ def check_label_arrival_unknown_is_not_negative(make: Make) -> None:
 
 
 def check_label_arrival_feature_permutation_irrelevant(make: Make) -> None:
-    """Features have no order."""
+    """Check that the order of features does not matter."""
     X, Y, X_test = _data()
     order = np.random.default_rng(1).permutation(X.shape[1])
     one = _fitted(make, X, Y).add_labels(X, Y[:, N_PAST:], _names(N_PAST, 6), annotated=np.arange(80))
@@ -135,7 +135,7 @@ def check_label_arrival_feature_permutation_irrelevant(make: Make) -> None:
 
 
 def check_label_arrival_inputs_not_mutated(make: Make) -> None:
-    """Nothing that is passed in is written to."""
+    """Check that nothing that is passed in is written to."""
     X, Y, X_test = _data()
     sparse_X, sparse_Y, mask = sparse.csr_array(X), sparse.csr_array(Y), np.arange(160) % 2 == 0
     copies = X.copy(), Y.copy(), sparse_X.copy(), sparse_Y.copy(), mask.copy()
@@ -150,7 +150,7 @@ def check_label_arrival_inputs_not_mutated(make: Make) -> None:
 
 
 def check_label_arrival_failure_changes_nothing(make: Make) -> None:
-    """A refused arrival says why and leaves the model exactly as it was."""
+    """Check that a refused arrival says why and leaves the model exactly as it was."""
     X, Y, X_test = _data()
     model = _fitted(make, X, Y)
     before = model.decision_function(X_test)
@@ -188,7 +188,7 @@ def _refusal(arrive: Callable[[], Any]) -> str | None:
 
 
 def check_label_arrival_interruption_leaves_old_or_new(make: Make) -> None:
-    """An arrival that is interrupted at any moment leaves the old model or the whole new one."""
+    """Check that an arrival interrupted at any moment leaves the old model or the whole new one."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         raise SkipTest("an interruption can be tried in the main thread of a system with timers only")
     X, Y, X_test = _data()
@@ -218,7 +218,7 @@ def check_label_arrival_interruption_leaves_old_or_new(make: Make) -> None:
 
 
 def check_label_arrival_memory_is_what_labels_need(make: Make) -> None:
-    """A label keeps its classifier, its answers and a little; not a copy of the model or the rows."""
+    """Check that a label keeps its classifier, its answers and a little; not a copy of the model or the rows."""
     X, Y, _ = _data(n_features=400)
     model = _fitted(make, X, Y)
     model.add_labels(X, Y[:, N_PAST], ["warm"], annotated=np.arange(80))
@@ -241,6 +241,6 @@ LABEL_ARRIVAL_CHECKS = tuple(
 
 
 def check_label_arrival(make: Make) -> None:
-    """Run every check on fresh models."""
+    """Run every check of this module on fresh models."""
     for check in LABEL_ARRIVAL_CHECKS:
         check(make)

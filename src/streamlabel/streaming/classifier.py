@@ -47,14 +47,14 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     ----------
     lam : "auto", None or float
         The lasso penalty of step 1, as a share of the annotated rows (0/1 coding). "auto" is 0.003, with the classifier
-        pulled toward the code only where that helps. None learns without a code.
+        pulled toward the code only if that helps. None learns without a code.
     metric : "auto", None or float in (0, 1)
         The share of the past classifiers' covariance in the prior of a new one. None is the paper's method.
     beta : "auto" or float
         The ridge strength: of the past labels, and of the pull of a new label toward its anchor. "auto" chooses it for
         the past labels by generalised cross-validation (other losses: by P@k of held-out rows), for new ones as below.
     loss : "squared", "logistic", "squared_hinge" or "auto"
-        What the classifiers minimise. "auto" takes logistic where its P@k on held-out rows is better than that of
+        What the classifiers minimise. "auto" takes logistic if its P@k on held-out rows is better than that of
         squared by more than the standard error. The metric and the closed forms need squared; the others learn every
         batch again on parts of its rows for honest thresholds and probabilities (`streaming.other_losses`).
     start : "independent" or "alternating"
@@ -73,10 +73,10 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     random_state : int
         For the rows and labels by which "auto" judges.
     n_jobs : None or int
-        Threads that solve the codes of a batch of labels; None for one, -1 for one a core. The codes are the same.
+        Threads that solve the codes of a batch of labels; None for one, -1 for one per core. The codes are the same.
 
     With "auto", some of the labels of `fit` are hidden and learned again from as many rows as the new label has, with
-    and without the past, and judged on other rows: the past is used where it lost on no measure (`streaming.trials`).
+    and without the past, and judged on other rows: the past is used if it lost on no measure (`streaming.trials`).
     ``lam=None, metric=None`` learns every new label alone ("own ridge").
 
     Attributes
@@ -140,7 +140,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         """Learn the past labels, with one strength for all. Forgets everything learned before.
 
         y is a label matrix (n, m) of 0/1, dense or sparse; a data frame gives the names of its columns to the labels. A
-        vector of classes is also taken, as one label a class (then `predict` gives classes, and no label can be added).
+        vector of classes is taken as one label per class (then `predict` gives classes, and no label can be added).
         """
         parameters = checked_parameters(self)
         before = {name: value for name, value in self.__dict__.items() if name in _FEATURE_FACTS}
@@ -193,7 +193,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     def from_state(
         cls, state: ModelState, feature_names: Iterable[str] | None = None, **parameters: Any
     ) -> StreamingLabelClassifier:
-        """A fitted model that knows what ``state`` says: as a store, or another model, gives it."""
+        """Make a fitted model from a `ModelState`, as a store or another model gives it."""
         model = cls(**parameters)
         settings = settings_of_fit(checked_parameters(model))
         model.n_features_in_ = state.classifiers.n_features
@@ -264,7 +264,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         return scores
 
     def predict(self, X: ArrayLike | CSR) -> Any:
-        """0/1 (n, n_labels): where the score exceeds `thresholds_`. For a vector of classes: the best class."""
+        """Predict 0/1 (n, n_labels): 1 if the score exceeds `thresholds_`. For a vector of classes: the best class."""
         state, scores = self._scored(X)
         if state.classes is not None:
             return state.classes[scores.argmax(axis=1)]
@@ -291,6 +291,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def structure_(self) -> CSC:
+        """The codes of all labels, csc_array (n_labels, n_labels), one per column."""
         return self.state_.labels(answers=False).codes
 
     @property
@@ -300,17 +301,18 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def reports_(self) -> tuple[LabelReport, ...]:
-        """How each label was learned."""
+        """Reports of how each label was learned, one per label."""
         return self.state_.reports.items()
 
     @property
     def classes_(self) -> Any:
-        """The label names, or the classes where `fit` was given a vector of them."""
+        """The label names, or the classes if `fit` was given a vector of them."""
         check_is_fitted(self)
         return np.array(self.label_names_, dtype=object) if self.state_.classes is None else self.state_.classes
 
     @property
     def loss_(self) -> str:
+        """The loss that is used."""
         return self.state_.loss
 
     @property
@@ -322,14 +324,17 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def coef_(self) -> FloatArray:
+        """The weights of all labels, (n_labels, n_features), a copy."""
         return self.state_.classifiers.weights().T
 
     @property
     def intercept_(self) -> FloatArray:
+        """The intercepts of all labels, (n_labels,), a copy."""
         return self.state_.classifiers.intercept.copy()
 
     @property
     def thresholds_(self) -> FloatArray:
+        """The scores above which `predict` says yes, (n_labels,); may be set."""
         return self.state_.decisions.thresholds.copy()
 
     @thresholds_.setter
@@ -350,6 +355,6 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         return state, state.classifiers.scores(self._features(X, reset=False))
 
     def _features(self, X: Any, *, reset: bool) -> Any:
-        """Float64, checked; sparse stays sparse (csr_array), dense stays dense."""
+        """Features as float64, checked; sparse stays sparse (csr_array), dense stays dense."""
         check_columns(X, "X")
         return canonical_rows(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset))

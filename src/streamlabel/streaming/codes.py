@@ -1,7 +1,8 @@
-"""From answers to codes and classifiers: one arrival on one set of rows, or a batch whose labels help each other.
+"""Codes and classifiers from answers: one arrival on one set of rows, or a batch whose labels help each other.
 
-Every new label is written by the past labels and by the other new ones: ``S = [S1; S2]``, a lasso on the Gram of all
-of them with its own entry excluded. Then all classifiers are learned at once, pulled toward ``W S1 + W_new S2``.
+In such a batch every new label is written by the past labels and by the other new ones: ``S = [S1; S2]``, a lasso on
+the Gram of all of them with its own entry excluded. Then all classifiers are learned at once, pulled toward
+``W S1 + W_new S2``.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ MOST_JUDGED = 1_000
 
 @dataclass(frozen=True, eq=False)
 class PastAnswers:
-    """What the labels that may enter a code say on the annotated rows.
+    """The answers or scores, on the annotated rows, of the labels that may enter a code.
 
     labels : (p,), their numbers among all m labels of the model
-    responses : (q, p), 0/1 answers (sparse) or scores where nobody answered; None where their products are known
+    responses : (q, p), 0/1 answers (sparse) or scores if nobody answered; None if their products are known
     weights : gives the classifiers (d, len(labels)) of some labels
-    gram, correlations : the Gram (p, p) of the responses and their products (p, k) with the new labels, where these are
+    gram, correlations : the Gram (p, p) of the responses and their products (p, k) with the new labels, if these are
         known already
     executor : solves the codes; None: here, one after the other
     """
@@ -57,9 +58,9 @@ class JudgedRows:
 
 @dataclass(frozen=True, eq=False)
 class Arrival:
-    """What was learned for k new labels on q rows.
+    """The codes, classifiers and unseen scores learned for k new labels on q rows.
 
-    codes : (m, k), or (m + k, k) where the new labels help each other
+    codes : (m, k), or (m + k, k) if the new labels help each other
     judged_rows, judged_scores : some of the rows (None: all), (e,), and their scores (e, k) under classifiers that were
         learned without them
     anchored : (k,), which classifiers were pulled toward their code
@@ -91,13 +92,13 @@ def learn_arrival(
     Parameters
     ----------
     X : (q, d) the annotated rows;   ridge : the factor of the same rows
-    answers : (q, k) targets: 0/1, or -1/+1 where the model has no intercept
+    answers : (q, k) targets: 0/1, or -1/+1 if the model has no intercept
     past : None or lam None: no code
     lam : the lasso penalty as a share of the annotated rows
     anchored : False finds the code, to be shown, and learns the classifier without it; None uses it for the labels
         for which `choose_anchor` says so
     judged : the rows to judge by; default all
-    labels : the answers as they were given (0/1), where targets are these: products with rows then cost what the
+    labels : the answers as they were given (0/1), if targets are these: products with rows then cost what the
         positives cost
     """
     codes, anchor, reports = find_codes(past, answers, lam, centre)
@@ -123,12 +124,12 @@ def learn_arrival(
 def choose_anchor(
     ridge: PreparedRidge, answers: CSR | FloatArray, anchor: FloatArray, code_sizes: IntArray
 ) -> tuple[FloatArray, BoolArray]:
-    """The classifiers (d, k) and which of them are pulled (k,): where that has the smaller generalised error.
+    """Pull each label toward its anchor if that has the smaller generalised error: classifiers (d, k), and which (k,).
 
     The code was fitted on the same answers, which its share in the degrees of freedom accounts for. Scores are
     ``H y + (I - H) X W s(y)``, and s moves with y as ``G_A^-1 Y_A'`` on its active labels A (the lasso's tangent).
-    Where the past is ridge on the same rows, ``X W = H Y``, so the share is ``tr((I - H) H P_A)``, with ``P_A`` the
-    projection on the active labels. The largest that it can be for so many labels is used: at most a quarter a label.
+    If the past is ridge on the same rows, ``X W = H Y``, so the share is ``tr((I - H) H P_A)``, with ``P_A`` the
+    projection on the active labels. The largest that it can be for so many labels is used: at most a quarter per label.
     """
     both = ridge.compare(answers, anchor)
     freedom = ridge.freedom
@@ -141,7 +142,7 @@ def choose_anchor(
 def find_codes(
     past: PastAnswers | None, answers: FloatArray, lam: float | None, centre: bool
 ) -> tuple[CSC, FloatArray | None, tuple[SolveReport, ...]]:
-    """The codes (m, k), the anchor ``W s`` (d, k) they give, or None where they are empty, and their reports."""
+    """Find the codes (m, k), the anchor ``W s`` (d, k) they give (None if they are empty), and their reports."""
     n_rows, n_new = answers.shape
     if past is None or lam is None or not past.labels.size:
         return sparse.csc_array((0 if past is None else past.n_labels, n_new)), None, ()
@@ -170,7 +171,7 @@ def unseen_scores(scores: FloatArray, targets: FloatArray, leverages: FloatArray
 
 
 def judged_sample(n_rows: int, seed: int) -> IntArray | None:
-    """The rows to judge by where judging takes work a row: None (all) up to a thousand, else a sample."""
+    """The rows to judge by if judging takes work per row: None (all) up to a thousand, else a sample."""
     return None if n_rows <= MOST_JUDGED else FitMemory.sample(n_rows, seed)
 
 
@@ -196,12 +197,12 @@ def learn_coupled(
     centre: bool = True,
     judged_rows: IntArray | None = None,
 ) -> Arrival:
-    """Learn k labels together on the same q rows.
+    """Learn k labels that help each other, together on the same q rows.
 
     Parameters
     ----------
     X : (q, d) the annotated rows;   factor : of the same rows
-    answers : (q, k) targets: 0/1, or -1/+1 where the model has no intercept (then ``centre`` is False)
+    answers : (q, k) targets: 0/1, or -1/+1 if the model has no intercept (then ``centre`` is False)
     lam : the lasso penalty as a share of the rows;   beta : the strength of the pull
     judged_rows : the rows to judge by; default all
     """
@@ -235,7 +236,7 @@ def coupled_codes(
 
 
 def anchor_and_coupling(past: PastAnswers, codes: CSC, n_features: int) -> tuple[FloatArray, FloatArray]:
-    """``W S1`` (d, k) and ``S2`` (k, k) for codes ``[S1; S2]`` (m + k, k)."""
+    """The anchor ``W S1`` (d, k) and the coupling ``S2`` (k, k) of codes ``[S1; S2]`` (m + k, k)."""
     older = codes[: past.n_labels]
     used = np.unique(older.indices)
     anchor = past.weights(used) @ older[used].toarray() if used.size else np.zeros((n_features, codes.shape[1]))

@@ -1,4 +1,4 @@
-"""Models and new labels from sums (`stats.sums`): the same ridge as on the rows, wherever these were summed."""
+"""Models and new labels learned from sums (`stats.sums`): the same ridge as on the rows, wherever these were summed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BLOCK_ROWS = 10_000
 
 
 def classifier_from_stats(stats: Stats, beta: float | str = "auto", **parameters: Any) -> StreamingLabelClassifier:
-    """The classifiers that ``StreamingLabelClassifier(beta=beta, **parameters).fit`` would learn from the rows.
+    """Learn from sums what ``StreamingLabelClassifier(beta=beta, **parameters).fit`` would learn from the rows.
 
     beta : the ridge strength; "auto" has the least generalised cross-validation error of all labels together, which
         needs nothing but the sums (up to 512 labels it is the choice of `fit`, which then looks at a sample of them)
@@ -36,8 +36,7 @@ def classifier_from_stats(stats: Stats, beta: float | str = "auto", **parameters
 
     Coefficients and intercepts are those of `fit` up to rounding. Thresholds and probabilities are not: `fit` takes
     them from scores of unseen rows, here they come from the mean scores with and without the label and the spread about
-    these. Like `from_coef`, the model has no rows to try anything on: labels can be added
-    with rows of their own.
+    these. Like `from_coef`, the model has no rows to try anything on: labels can be added with rows of their own.
     """
     wanted = StreamingLabelClassifier(beta=beta, **parameters)
     check_parameters(wanted)
@@ -64,7 +63,7 @@ def classifier_from_stats(stats: Stats, beta: float | str = "auto", **parameters
 
 
 def code_labels(past: Any, new: Any, lam: float = LAM, *, fit_intercept: bool = True) -> CSC:
-    """Step 1 of the paper from answers alone: each new label as a sparse combination of the known ones, (m, k).
+    """Write each new label as a sparse combination of the known ones, (m, k), from answers alone: step 1 of the paper.
 
     past : (n, m) of 0/1, the answers of the known labels;   new : (n, k) of 0/1, those of the new labels, same rows
     lam : the lasso penalty, as a share of the rows
@@ -95,11 +94,11 @@ def code_labels(past: Any, new: Any, lam: float = LAM, *, fit_intercept: bool = 
 def add_labels_from_stats(
     model: StreamingLabelClassifier, stats: Stats, codes: CSC, beta: float | str = "auto"
 ) -> StreamingLabelClassifier:
-    """Step 2 of the paper from sums of features alone: a copy of the model that knows the labels of the sums, too.
+    """Learn new labels from sums of features, as a copy of the model that knows them too: step 2 of the paper.
 
     stats : sums over rows with the answers of the new labels (`Stats.from_batch`, block by block)
     codes : (m, k), what they are made of (`code_labels`);   beta : the pull; "auto" is that of `fit`, or generalised
-        cross-validation where the model was adopted
+        cross-validation if the model was adopted
 
     The classifiers are those of `add_labels` with ``metric=None`` and a fixed ``lam``, up to rounding; thresholds and
     probabilities are made as in `classifier_from_stats`.

@@ -1,4 +1,4 @@
-"""What users pass to the estimator, checked and in one form."""
+"""Checks of what users pass to the estimator, and its one canonical form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LARGEST_SQUARES = 1e150  # their squares are needed too
 
 
 def canonical_rows(checked: Any) -> Any:
-    """Features that scikit-learn has checked: dense as they are, sparse as csr_array without duplicates."""
+    """Convert features that scikit-learn has checked: dense as they are, sparse as csr_array without duplicates."""
     if isinstance(checked, np.ndarray):
         return checked
     matrix = sparse.csr_array(checked)
@@ -48,7 +48,7 @@ def check_scale(X: Any) -> None:
 
 
 def check_columns(table: Any, name: str) -> None:
-    """The columns of a data frame have different names."""
+    """Raise DataError unless the columns of a data frame have different names."""
     twice = [column for column, count in Counter(_columns(table)).items() if count > 1]
     if twice:
         raise DataError(f"{name} has more than one column called {twice[0]!r}; rename or leave out all but one")
@@ -61,13 +61,13 @@ def names_of_columns(Y: Any, n_labels: int) -> tuple[str, ...] | None:
 
 
 def coded(labels: CSR, fit_intercept: bool) -> FloatArray:
-    """Dense targets (n, k): 0/1, or -1/+1 where there is no intercept."""
+    """Dense targets (n, k) of labels: 0/1, or -1/+1 if there is no intercept."""
     values = labels.toarray().astype(np.float64)
     return values if fit_intercept else 2.0 * values - 1.0
 
 
 def read_past_labels(y: Any, n_rows: int, owner: str) -> tuple[CSR, Any]:
-    """Labels (n, m) from what was passed as y, and the classes where y is a vector of classes (else None)."""
+    """Labels (n, m) from what was passed as y, and the classes if y is a vector of classes (else None)."""
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None")
     if not sparse.issparse(y):
@@ -90,7 +90,7 @@ def read_past_labels(y: Any, n_rows: int, owner: str) -> tuple[CSR, Any]:
 
 
 def same_rows(A: Any, B: Any) -> bool:
-    """Equal to the last bit. A may be anything; B is what `fit` kept."""
+    """Whether two matrices are equal to the last bit. A may be anything; B is what `fit` kept."""
     if A is B:
         return True
     if isinstance(B, np.ndarray):
@@ -155,14 +155,14 @@ def check_parameters(model: Any) -> None:
 
 
 def settings_of_fit(model: Any) -> dict[str, Any]:
-    """The parameters that what `fit` learned depends on."""
+    """The parameters on which the result of `fit` depends."""
     return {
         name: getattr(model, name) for name in ("beta", "loss", "start", "start_weight", "dictionary", "fit_intercept")
     }
 
 
 def check_settings(model: Any, then: Mapping[str, Any]) -> None:
-    """What `fit` depended on must not have been changed since."""
+    """Refuse a change of parameters on which the result of `fit` depends."""
     for name, now in settings_of_fit(model).items():
         if now != then[name]:
             raise DataError(
@@ -172,6 +172,7 @@ def check_settings(model: Any, then: Mapping[str, Any]) -> None:
 
 
 def check_seed(seed: Any) -> None:
+    """Raise DataError unless the seed is a whole number from 0 on."""
     if not (_whole(seed) and seed >= 0):
         raise DataError(f"random_state is {seed!r}; it must be a whole number from 0 on, so that runs can be repeated")
 

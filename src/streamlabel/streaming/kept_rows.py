@@ -1,4 +1,4 @@
-"""What a model keeps of the rows it was fitted on, so that labels can arrive later."""
+"""The rows, answers and trials that a model keeps of its fit, so that labels can arrive later."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _GrowingGram:
         self.buffer = gram
 
     def appended(self, mine: int, side: FloatArray, corner: FloatArray) -> _GrowingGram:
-        """My part, then new rows and columns: in place where nobody has written behind my part, else in a copy."""
+        """My part, then new rows and columns: in place if nobody has written behind my part, else in a copy."""
         size = mine + len(corner)
         grown = self
         if self.used != mine or size > len(self.buffer):
@@ -43,7 +43,7 @@ class _GrowingGram:
 
 
 class LabelAnswers:
-    """The answers, on the n rows of `fit`, of the labels that may enter a code. Immutable but for what it keeps ready.
+    """The answers of the labels that may enter a code, on the n rows of `fit`. Immutable but for what it keeps ready.
 
     labels : (p,), their numbers among all labels of the model. The answers of the first are kept by rows, those of the
     newest (at most `_MOST_LOOSE`) as lists of their positive rows, so that one more label copies little.
@@ -65,7 +65,7 @@ class LabelAnswers:
 
     @property
     def by_rows(self) -> CSR:
-        """csr_array (n, p) of ones."""
+        """The answers as csr_array (n, p) of ones."""
         if self._loose:
             newest = _columns(self._loose, self._whole.shape[0])
             self._whole = sparse.csr_array(sparse.hstack((self._whole, newest), format="csr"))
@@ -74,7 +74,7 @@ class LabelAnswers:
 
     @property
     def gram(self) -> FloatArray:
-        """Centred Gram (p, p); made when first asked for, then grown."""
+        """The centred Gram of the answers (p, p); made when first asked for, then grown."""
         if self._gram is None:
             self._gram = _GrowingGram(centred_cross(self.by_rows, self.by_rows))
         return self._gram.buffer[: len(self.labels), : len(self.labels)]
@@ -123,7 +123,7 @@ class LabelAnswers:
         return found
 
     def _parts(self, positives: Sequence[IntArray]) -> tuple[CSR, tuple[IntArray, ...]]:
-        """New labels by rows, or as lists where they are few: the product of all with all grows with their square."""
+        """New labels by rows, or as lists if they are few: the product of all with all grows with their square."""
         n_rows = self._whole.shape[0]
         if len(positives) > _MOST_LOOSE:
             return _columns(positives, n_rows).tocsr(), ()
@@ -131,7 +131,7 @@ class LabelAnswers:
 
 
 def positive_rows(labels: CSR) -> list[IntArray]:
-    """The positive rows of every label (n, k)."""
+    """The positive rows of every label of a matrix (n, k)."""
     columns = labels.tocsc()
     return [columns.indices[columns.indptr[j] : columns.indptr[j + 1]] for j in range(columns.shape[1])]
 
@@ -143,12 +143,12 @@ def _columns(positives: Sequence[IntArray], n_rows: int) -> CSC:
 
 
 class FitMemory:
-    """The rows of `fit`, and what was learned there about how far the past can be trusted.
+    """The rows of `fit`, and the trials there of how far the past can be trusted.
 
     labels : csr_array (n, f), the answers of the labels of `fit`
     judged_rows : (e,), a fixed sample of the rows;  leverages : (e,), their hat diagonal
     leave_one_out : (e, f), their scores under the classifiers of `fit` learned without them
-    beta, centre : of the ridge of all rows;   hat : its spectrum, where it is known (`HatSpectrum`)
+    beta, centre : of the ridge of all rows;   hat : its spectrum, if it is known (`HatSpectrum`)
     tried : the trials that have been run, by their number of rows
     """
 
@@ -179,28 +179,29 @@ class FitMemory:
 
     @property
     def ridge(self) -> PreparedRidge:
-        """The ridge of all rows; factored when it is first asked for, where `fit` did not leave it here."""
+        """The ridge of all rows; factored when it is first asked for, if `fit` did not leave it here."""
         if self._ridge is None:
             self._ridge = make_ridge(self.X, self._beta, centre=self._centre, hat=self._given_hat)
         return self._ridge
 
     @property
     def hat(self) -> HatSpectrum | None:
+        """The hat spectrum of the ridge of all rows, or None if it is not known."""
         return self._given_hat if self._ridge is None else self._ridge.known_hat
 
     @staticmethod
     def sample(n_rows: int, seed: int, n_labels: int = 1) -> IntArray:
-        """At most a third of the rows, a thousand, and ten million scores; all where there are very few rows."""
+        """A random sample of rows: at most a third, a thousand, and ten million scores; all if there are very few."""
         most = max(100, min(_MOST_JUDGED, _MOST_SCORES // n_labels))
         size = n_rows if n_rows < 60 else min(most, n_rows // 3)
         return np.sort(np.random.default_rng(seed).permutation(n_rows)[:size])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies in other processes know the rows by their values only."""
+        """The state to pickle: copies in other processes know the rows by their values only."""
         return {**self.__dict__, "_source": None}
 
     def known_trials(self, n_rows: int) -> list[Trial] | None:
-        """The trials at this number of rows, where they have been run."""
+        """The trials at this number of rows, or None if they have not been run."""
         return self.tried.get(min(budget_class(n_rows), self.X.shape[0] - len(self.judged_rows)))
 
     def recognises(self, X: Any) -> bool:
@@ -238,7 +239,7 @@ class FitMemory:
 
 
 def _n_trials(budget: int) -> int:
-    """Fewer where a trial is dear; its labels have more answers there, so that it also says more."""
+    """The number of trials: fewer if one is dear; its labels have more answers then, so that it also says more."""
     return 0 if budget < 10 else 6 if budget <= 1000 else 3
 
 

@@ -1,7 +1,7 @@
 """Labels under the logistic or the squared hinge loss: the strength of the pull, the classifiers, honest scores.
 
 There is no closed form for leaving a row out, so everything that must be judged on unseen rows is learned again
-without them: five stratified folds where rows are few, else one refit without a sample of the rows.
+without them: five stratified folds if rows are few, else one refit without a sample of the rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PAST_TOLERANCE, _NEW_TOLERANCE = 1e-3, 1e-9
 
 
 def row_unit(X: CSR | FloatArray, fit_intercept: bool) -> float:
-    """The mean squared length of a (centred) row: what strengths are measured in."""
+    """The mean squared length of a (centred) row: the unit of ridge strengths."""
     return mean_square_length(X, np.asarray(X.mean(axis=0)) if fit_intercept else np.zeros(X.shape[1]))
 
 
@@ -46,17 +46,17 @@ def solve_loss(
     coupling: FloatArray | None = None,
     tolerance: float = PAST_TOLERANCE,
 ) -> tuple[FloatArray, FloatArray, SolveReport]:
-    """Classifiers (d, k) and intercepts (k,) toward an anchor (d, k), by the door of step 2."""
+    """Learn classifiers (d, k) and intercepts (k,) with any loss toward an anchor (d, k) (`classifier.solve`)."""
     return solve(
         X, answers, anchor, coupling, beta=beta, loss=loss, fit_intercept=fit_intercept, tolerance=tolerance
     )  # fmt: skip
 
 
 def choose_strength(X: CSR | FloatArray, labels: CSR, loss: str, fit_intercept: bool, seed: int) -> float:
-    """beta for the past labels, by P@1, P@3 and P@5 of held-out rows.
+    """Choose the strength beta for the past labels, by P@1, P@3 and P@5 of held-out rows.
 
     A sample of at most 4,000 rows is cut into three quarters to learn from and one to judge by, with the 128 most
-    frequent labels; the best mean of the three measures wins, ties go to the stronger pull. P@k is left out where there
+    frequent labels; the best mean of the three measures wins, ties go to the stronger pull. P@k is left out if there
     are not more than k labels; with one label 1 is taken.
     """
     unit = row_unit(X, fit_intercept)
@@ -118,7 +118,7 @@ def refit_scores(
 
 
 def stratified_folds(answers: CSR | FloatArray, seed: int, n_folds: int = _FOLDS) -> list[IntArray]:
-    """The rows in folds over which the positives of every label are spread as evenly as a greedy deal allows.
+    """Split the rows into folds over which the positives of every label are spread as evenly as a greedy deal allows.
 
     Labels are dealt out from the rarest on: each of their rows goes to the fold with the fewest positives of the label,
     then the fewest rows. Rows without a positive fill the folds up.
@@ -157,7 +157,7 @@ def learn_with_loss(
     centre: bool = True,
     seed: int = 0,
 ) -> Arrival:
-    """Represent the new labels, then learn their classifiers with this loss toward the anchor (`streaming.codes`).
+    """Represent new labels, then learn their classifiers with this loss toward the anchor (`streaming.codes`).
 
     The judged scores are those of folds or of one refit; in both the code of all rows is kept.
     """

@@ -1,8 +1,7 @@
-"""How `fit` learns the past labels: by ridge, by turns with their structure, or by another loss.
+"""Learning of the labels of `fit`, the past labels: by ridge, by turns with their structure, or by another loss.
 
-The paper's start: classifiers and structure of the past labels, learned together by turns.
-
-With targets Y (n, m), centred where there is an intercept, it looks for W (d, m) and S (m, m) with ``diag S = 0``::
+By turns is the paper's start. With targets Y (n, m), centred if there is an intercept, it looks for W (d, m) and
+S (m, m) with ``diag S = 0``::
 
     J(W, S) = 1/2 ||Y - X W||_F^2 + l1 ||S||_{1,1} + l2/2 ||W - W S||_F^2 + l3/2 ||Y - Y S||_F^2
 
@@ -68,12 +67,12 @@ MOST_SAMPLED = 2_000  # rows of the sample by which it is chosen where there is 
 
 @dataclass(frozen=True, eq=False)
 class PastFit:
-    """What `fit` learned for m labels.
+    """The classifiers, codes and unseen scores that `fit` learned for m labels.
 
     ridge : the factor of the rows, for labels that arrive with answers on all of them; None for other losses
     judged_rows : (e,), a sample of the rows;  unseen : (e, m), their scores under classifiers learned without them
     leverages : (e,), their hat diagonal in the ridge; zero without one
-    codes : (m, m), empty where the labels were learned apart
+    codes : (m, m), empty if the labels were learned apart
     """
 
     weights: FloatArray
@@ -96,7 +95,7 @@ def fit_labels(
     source: Any = None,
     classes: NDArray[Any] | None = None,
 ) -> ModelState:
-    """A model of these labels (n, m); ``source`` is what the user passed as X, by which it is recognised later."""
+    """Learn a model of these labels (n, m); ``source`` is what the user passed as X, to recognise it later."""
     learned = _learn(parameters, X, labels)
     rows, centre = learned.judged_rows, parameters.fit_intercept
     truth = labels[rows].toarray().astype(np.float64)
@@ -143,14 +142,14 @@ def _atoms(parameters: Parameters, labels: CSR) -> IntArray:
 
 
 def fixed_lam(lam: float | str | None) -> float | None:
-    """The penalty of the code where nothing is tried."""
+    """The lasso penalty of the code if nothing is tried."""
     return LAM if lam == "auto" else None if lam is None else float(lam)
 
 
 def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
-    """One ridge a label, one strength for all: given, or that of the least generalised error.
+    """Learn one ridge per label, with one strength for all: given, or that of the least generalised error.
 
-    Where rows and features are both too many for a factor, by conjugate gradients (`fit_iteratively`).
+    If rows and features are both too many for a factor, by conjugate gradients (`fit_iteratively`).
     """
     if too_large(X):
         return fit_iteratively(X, labels, beta, fit_intercept, seed)
@@ -167,7 +166,7 @@ def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept
 
 
 def fit_iteratively(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
-    """Ridge without a factor: the strength is chosen on a sample of the rows; unseen scores take a second solve."""
+    """Learn ridge without a factor: strength chosen on a sample of the rows; unseen scores take a second solve."""
     if beta == "auto":
         sample = np.sort(np.random.default_rng(seed).permutation(labels.shape[0])[:MOST_SAMPLED])
         chosen = most_frequent(labels[sample], MOST_TUNED)
@@ -185,7 +184,7 @@ def fit_alternating(
     seed: int,
     weight: float = 1.0,
 ) -> PastFit:
-    """The paper's start by turns, with ``l1 = lam n``, ``l2 = beta`` and ``l3 = weight``."""
+    """Learn by turns, the paper's start, with ``l1 = lam n``, ``l2 = beta`` and ``l3 = weight``."""
     if too_large(X):
         raise DataError(
             f'start="alternating" needs a factor of the rows, and {X.shape[0]} rows and {X.shape[1]} features are both '
@@ -208,7 +207,7 @@ def fit_alternating(
 def fit_with_loss(
     X: CSR | FloatArray, labels: CSR, loss: str, beta: float | str, fit_intercept: bool, seed: int
 ) -> PastFit:
-    """One classifier a label with any loss, by iterations; for the unseen scores it is learned twice."""
+    """Learn one classifier per label with any loss, by iterations; for the unseen scores it is learned twice."""
     if beta == "auto":
         beta = choose_strength(X, labels, loss, fit_intercept, seed)
     beta = float(beta)
@@ -223,7 +222,7 @@ def fit_with_loss(
 
 
 def best_beta(factor: RidgeFactor, targets: FloatArray, fit_intercept: bool) -> float:
-    """The strength of the least generalised error for these targets (n, k)."""
+    """The ridge strength of the least generalised error for these targets (n, k)."""
     energy = np.square(targets - targets.mean(axis=0) if fit_intercept else targets).sum(axis=0)
     return choose_beta(factor, factor.project(targets), energy)
 
@@ -250,7 +249,7 @@ def _no_codes(n_labels: int) -> CSC:
 
 @dataclass(frozen=True, eq=False)
 class AlternatingStart:
-    """Where the turns ended.
+    """The result of learning by turns: classifiers, codes and the course of J.
 
     weights : (d, m);   codes : (m, m), diagonal 0;   penalty : of the last turn's classifiers
     objectives : J at the start and after every half turn (S, W, S, W, ...)
@@ -278,7 +277,7 @@ def alternate(
 
     Parameters
     ----------
-    factor : of the rows X, centred where there is an intercept
+    factor : of the rows X, centred if there is an intercept
     projected : (r, m), the targets in its coordinates
     label_gram : (m, m), ``Y'Y`` of the (centred) targets
     l1, l2, l3 : as above; l1 above 0, the others not below
@@ -317,7 +316,7 @@ def alternate(
 
 
 def _misfit(factor: RidgeFactor, projected: FloatArray, weights: FloatArray, energy: float) -> float:
-    """``1/2 ||Y - X W||_F^2``: what the rows can explain, in spectral coordinates, and the rest."""
+    """The misfit ``1/2 ||Y - X W||_F^2``: what the rows can explain, in spectral coordinates, and the rest."""
     inside = float(np.square(projected - factor.project_scores(weights)).sum())
     return 0.5 * (inside + energy - float(np.square(projected).sum()))
 
@@ -336,10 +335,10 @@ _HIDDEN = 32
 def choose_loss(
     X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int
 ) -> tuple[str, float | str]:
-    """ "squared" or "logistic", and the strength to learn with (as given, or found on the way).
+    """Choose "squared" or "logistic"; returns it and the strength to learn with (as given, or found on the way).
 
     Both learn the 128 most frequent labels on the same rows (at most 15,000) and are judged by the mean of P@1, P@3 and
-    P@5 on other rows (at most 1,000, which the strength of neither was chosen by). Logistic is taken where it is better
+    P@5 on other rows (at most 1,000, which the strength of neither was chosen by). Logistic is taken if it is better
     by more than the standard error of the difference over the rows.
     """
     chosen = most_frequent(labels, MOST_LABELS)
@@ -370,7 +369,7 @@ def run_loss_trial(
     intercept: FloatArray,
     loss: str,
 ) -> Trial | None:
-    """`calibration.run_trial` under another loss: hidden labels are learned again, alone and toward their code.
+    """Run one trial as `trials.run_trial`, with another loss: learn hidden labels again, alone and toward their code.
 
     ``weights`` (d, m) and ``intercept`` (m,) are the past classifiers; ``scores`` is not read. There is no metric under
     these losses: its recipes count as learning alone does. The strength is the one of `STRENGTHS` that suits learning

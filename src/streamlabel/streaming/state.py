@@ -1,4 +1,4 @@
-"""What a fitted model knows, as one frozen value.
+"""The state of a fitted model, as one frozen value.
 
 The estimator holds a `ModelState` and replaces it in one step; a store writes it down and puts it together again;
 taggers, explanations and exports read it.
@@ -23,7 +23,7 @@ from streamlabel.types import CSC, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class LabelBatch:
-    """Labels as they enter or leave a model, k of them.
+    """A batch of k labels as they enter or leave a model.
 
     weights : (d, k);   intercept : (k,);   codes : csc_array (labels, k)
     positives : the positive rows of labels that were answered on every row of `fit` and may enter codes by these
@@ -55,7 +55,7 @@ class ModelState:
     memory, answers : the rows of `fit`, and the answers on them; None for a model without rows
     scored : the labels that may enter a code by their scores only
     basis : the directions of the labels of `fit`, for the metric; None before it is first used
-    classes : what `fit` was given instead of labels, where that was a vector of classes
+    classes : what `fit` was given instead of labels, if that was a vector of classes
     """
 
     names: LabelNames
@@ -84,7 +84,7 @@ class ModelState:
         codes: CSC | None = None,
         **facts: Any,
     ) -> ModelState:
-        """The first labels of a model; ``facts`` are the other fields."""
+        """Make a model of its first labels; ``facts`` are the other fields."""
         known = LabelNames.of(names)
         codes = sparse.csc_array((len(known), len(known))) if codes is None else codes
         facts.setdefault("n_fitted", len(known))
@@ -152,7 +152,7 @@ class ModelState:
         )
 
     def without(self, number: int) -> ModelState:
-        """The same model without a label that is not one of `fit`, unless its rows are not kept.
+        """The same model without one label, which is not one of `fit` unless its rows are not kept.
 
         Codes of other labels lose their entry for it, as the relation has no other end any more.
         """

@@ -1,11 +1,10 @@
-"""How far to trust the past: known labels are hidden, learned again from few rows, and judged where the truth is known.
-
-How much to trust the past: learned from the past itself, by letting known labels arrive as if they were new.
+"""Trials of how far to trust the past: known labels are hidden, learned again from few rows, and judged.
 
 Whether the past helps is a property of the data much more than of one label, and a new label with three positive
-answers cannot tell. The labels of `fit` can: some of them are hidden, learned again from a few rows with every recipe,
-and judged on other rows, where their answers are known. The hidden labels' own classifiers are left out of the past,
-and the past labels' scores on the judged rows are leave-one-out scores, as on rows the model has never seen.
+answers cannot tell. The labels of `fit` can, by arriving as if they were new: some of them are hidden, learned again
+from a few rows with every recipe, and judged on other rows, where their answers are known. The hidden labels' own
+classifiers are left out of the past, and the past labels' scores on the judged rows are leave-one-out scores, as on
+rows the model has never seen.
 
 No answer for a new label is used, so nothing is flattered by it, and the choice does not depend on what arrives.
 """
@@ -47,11 +46,11 @@ _MOST_LOST, LEAST_GAIN = 0.05, 0.3
 
 @dataclass(frozen=True)
 class Clarity:
-    """How clear the choice of a recipe was, in points: the mean of P@k, AUC and average precision over the trials.
+    """The clarity of the choice of a recipe, in points: the mean of P@k, AUC and average precision over the trials.
 
-    gain : over learning alone (0 where that was chosen)
+    gain : over learning alone (0 if that was chosen)
     lead, lead_error : over the best other recipe that might have been chosen, and the standard error of that over the
-        trials; None where there was no other. A lead below its error could have gone the other way with other draws.
+        trials; None if there was no other. A lead below its error could have gone the other way with other draws.
     """
 
     gain: float
@@ -61,13 +60,13 @@ class Clarity:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an arrival is learned.
+    """The recipe by which new labels are learned: how the past is used, and how strong the ridge is.
 
     share : of the metric (`classifier.ridge`); 0 is none
     lam : the lasso penalty of the code, as a share of the annotated rows; None is no code
     anchored : whether the classifier is pulled toward what the code says, or toward zero; None: label by label
     strength : beta in units of the mean squared length of a centred row
-    clarity : how clear the choice was; None where nothing was tried
+    clarity : how clear the choice was; None if nothing was tried
     """
 
     share: float
@@ -88,7 +87,7 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One draw: the strength that suited own ridge, and (n_recipes, 5) P@1, P@3, P@5, AUC, average precision."""
+    """The result of one trial: the strength of own ridge, and (n_recipes, 5) P@1, P@3, P@5, AUC, average precision."""
 
     strength: float
     measures: FloatArray
@@ -100,7 +99,7 @@ def budget_class(n_rows: int) -> int:
 
 
 def sketch(weights: FloatArray, size: int = N_SKETCH) -> FloatArray:
-    """``R (d, r)`` with ``R R'`` about ``W W'``: W itself where it is small, else a (fixed) Gaussian sketch of it."""
+    """A sketch ``R (d, r)`` of classifiers W, ``R R'`` about ``W W'``: W itself if small, else (fixed) Gaussian."""
     mixing = _mixing(weights.shape[1], size)
     return weights if mixing is None else weights @ mixing
 
@@ -108,10 +107,10 @@ def sketch(weights: FloatArray, size: int = N_SKETCH) -> FloatArray:
 def run_trial(
     X: CSR | FloatArray, answers: CSR, scores: FloatArray, judged: Judged, rng: np.random.Generator
 ) -> Trial | None:
-    """Hide some labels, learn them from the rows X (q, d) with every recipe, judge them.
+    """Run one trial: hide some labels, learn them from the rows X (q, d) with every recipe, judge them.
 
     answers : (q, m) sparse 0/1;  scores : (q, m), the model's scores on these rows.
-    None where fewer than two labels have both answers on both sides.
+    None if fewer than two labels have both answers on both sides.
     """
     hidden, others = hide_labels(answers, judged.answers, rng)
     if len(hidden) < 2 or not others.size:
@@ -143,7 +142,7 @@ def run_trial(
 
 
 def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: bool = True) -> Recipe:
-    """The recipe with the largest mean gain over own ridge, among those that lose on no measure.
+    """Choose the recipe with the largest mean gain over own ridge, among those that lose on no measure.
 
     The gain is the mean of P@k (three together), AUC and average precision. It must be more than three tenths of a
     point and exceed its standard error. All is compared in hundredths of a point, and ties go to the recipe that stands
@@ -173,7 +172,7 @@ def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: boo
 
 
 def hide_labels(answers: CSR, judged_answers: CSR, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Some labels that have both answers on both sides, at most a third of all; and all others."""
+    """Choose labels to hide, at most a third, which have both answers on both sides; returns them and all others."""
     n_rows, n_labels = answers.shape
     here, there = (np.asarray(part.sum(axis=0)).ravel() for part in (answers, judged_answers))
     able = np.flatnonzero((here > 0) & (here < n_rows) & (there > 0) & (there < judged_answers.shape[0]))
@@ -182,7 +181,7 @@ def hide_labels(answers: CSR, judged_answers: CSR, rng: np.random.Generator) -> 
 
 
 def measure(truth: FloatArray, scores: FloatArray) -> list[float]:
-    """P@1, P@3, P@5, AUC and average precision in percent; every label has both answers. One sort a label.
+    """P@1, P@3, P@5, AUC and average precision in percent; every label has both answers. One sort per label.
 
     The conventions of `metrics`, but for ties (also of scores that differ by rounding only), which fall as the rows and
     labels stand.
@@ -250,13 +249,13 @@ def code_of_hidden(past: CSR, hidden: CSR, lam: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class LabelReport:
-    """How a label was learned.
+    """A report of how a label was learned.
 
     share, lam, anchored, beta : the recipe (`streaming.trials`): share of the metric, lasso penalty of the code as a
         share of the rows, whether the classifier was pulled toward the code, ridge strength
     code_size, gap : labels in its code, and the duality gap of the code (0 without one)
     loss, coupled : what its classifier minimises, and whether the labels of its batch helped each other
-    clarity : how clear the choice of the recipe was; None where nothing was tried, and in a model that was stored since
+    clarity : how clear the choice of the recipe was; None if nothing was tried, and in a model that was stored since
     """
 
     label: str

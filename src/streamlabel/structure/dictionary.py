@@ -1,13 +1,11 @@
 """The label dictionary: with very many past labels, the few that may enter a code.
 
-The past labels are clustered, and every cluster keeps some of its labels. The lasso then runs on those alone, and the
-cost of a new label does not grow with the number of past ones.
-
-Clusters of label vectors by their cosine: which labels go together on the rows.
+The past labels are clustered by their cosine (which labels go together on the rows), and every cluster keeps some of
+its labels. The lasso then runs on those alone, and the cost of a new label does not grow with the number of past ones.
 
 A label vector has as many entries as there are rows, nearly all zero. Centres of such vectors are dense, so clustering
 them as they are takes (clusters x rows) memory. They are projected first onto their leading singular directions, which
-keeps the cosines that clusters are made of; everything after that is a few dozen numbers a label.
+keeps the cosines that clusters are made of; everything after that is a few dozen numbers per label.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ _TINY = np.finfo(np.float64).tiny
 
 @dataclass(frozen=True, eq=False)
 class LabelClusters:
-    """``members (m,)``: the cluster of every label. ``cosines (m,)``: how near it is to the centre of that cluster."""
+    """Clusters of labels: the cluster of each one, ``members (m,)``, its cosine with the centre, ``cosines (m,)``."""
 
     members: IntArray
     cosines: FloatArray
@@ -46,9 +44,9 @@ class LabelClusters:
 
 
 def cluster_labels(B: CSR, n_clusters: int, *, random_state: int = 0, max_iter: int = 30) -> LabelClusters:
-    """Spherical k-means on the columns of B (n, m), each with a positive. ``n_clusters <= m``; some may stay empty.
+    """Cluster the columns of B (n, m), each with a positive, by spherical k-means; some clusters may stay empty.
 
-    The best of eight starts where that is cheap; with very many labels, one.
+    ``n_clusters <= m``. The best of eight starts if that is cheap; with very many labels, one.
     """
     vectors = _embed(B, random_state)
     n_starts = _STARTS if vectors.shape[0] * n_clusters <= _CHEAP else 1
@@ -57,7 +55,7 @@ def cluster_labels(B: CSR, n_clusters: int, *, random_state: int = 0, max_iter: 
 
 
 def _cluster(vectors: FloatArray, n_clusters: int, random_state: int, max_iter: int) -> LabelClusters:
-    """From one start to where no label changes its cluster (or ``max_iter`` rounds)."""
+    """Cluster from one start until no label changes its cluster (or ``max_iter`` rounds)."""
     centres = kmeans_plusplus(vectors, n_clusters, random_state=random_state)[0]
     members, cosines = _nearest(vectors, centres)
     for _ in range(max_iter):
@@ -115,15 +113,15 @@ def choose_dictionary(
     prefer: Prefer = "projection",
     random_state: int | np.random.Generator = 0,
 ) -> IntArray:
-    """The columns of B that may enter codes, increasing: what `represent` takes as ``allowed``.
+    """Choose the labels (columns of B) that may enter codes, increasing: what `represent` takes as ``allowed``.
 
     Parameters
     ----------
     B : (n, m) of 0/1, sparse or dense: the past labels
     n_atoms : how many to keep
-    n_clusters : at most n_atoms. By default one an atom up to 64 of them, then half as many, and 512 at most: on
+    n_clusters : at most n_atoms. By default one per atom up to 64 of them, then half as many, and 512 at most: on
         Delicious, EURLEX57K and citeulike-t (tags used five times), 150 to 1,000 atoms, codes were best with two atoms
-        a cluster in four of five cases (against one, four and ten); with 50 atoms, with one.
+        per cluster in four of five cases (against one, four and ten); with 50 atoms, with one.
     per_cluster : "proportional" to the size of the cluster (by largest remainders, one at least), or "equal"
     prefer : which labels of a cluster stay. "frequent": those with most positives, whose classifiers are learned best.
         "central": those of the largest cosine with the centre, which stand for the others best. Either is the better
@@ -133,7 +131,7 @@ def choose_dictionary(
 
     Returns
     -------
-    (n_atoms,) column numbers; fewer where B has fewer different labels. Labels without positives or without negatives
+    (n_atoms,) column numbers; fewer if B has fewer different labels. Labels without positives or without negatives
     never enter, and of labels on exactly the same rows only the first can: the others would add nothing to a code.
     """
     labels = canonical_labels(B, name="the label matrix")

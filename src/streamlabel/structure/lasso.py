@@ -1,15 +1,13 @@
-"""Lasso on a Gram matrix: an active set with direct solves, and coordinate descent where these have no digits left.
+"""Lasso on a Gram matrix: an active set with direct solves, and coordinate descent if these have no digits left.
 
-One coordinate at a time has a closed form, ``s_j <- soft(L_jj s_j - g_j, lam) / L_jj``. Sweeps run over the block of
-the working set only; its gradient is kept up to date, a sweep costs the block and not the Gram. Every few sweeps the
-iterates are extrapolated (Anderson), which is what makes ill-conditioned label Grams (signed coding) bearable.
-
-Lasso on a Gram matrix by an active set with direct solves (feature-sign search).
-
-Inside the active set ``A`` with signs ``z`` the objective is a quadratic whose minimum solves
-``L_AA s_A = c_A - lam z_A``. Where that minimum keeps the signs, it is taken whole; where not, the line toward it is
-followed to the zero crossing with the lowest objective, and what became zero leaves. Then the labels outside that
+The active set (feature-sign search): inside the active set ``A`` with signs ``z`` the objective is a quadratic whose
+minimum solves ``L_AA s_A = c_A - lam z_A``. If that minimum keeps the signs, it is taken whole; if not, the line toward
+it is followed to the zero crossing with the lowest objective, and what became zero leaves. Then the labels outside that
 violate ``|g_j| <= lam`` most enter. Every accepted step lowers the objective, so no active set comes back.
+
+Coordinate descent: one coordinate at a time has a closed form, ``s_j <- soft(L_jj s_j - g_j, lam) / L_jj``. Sweeps run
+over the block of the working set only; its gradient is kept up to date, a sweep costs the block and not the Gram. Every
+few sweeps the iterates are extrapolated (Anderson), which makes ill-conditioned label Grams (signed coding) bearable.
 """
 
 from __future__ import annotations
@@ -31,9 +29,9 @@ _SAME = 1e-9
 def most_violating(
     gradient: FloatArray, code: FloatArray, lam: float, slack: float, excluded: int | None, most: int
 ) -> IntArray:
-    """Labels outside the support that miss ``|g_j| <= lam``: the worst, and up to ``most`` that are nearly as bad.
+    """The labels off the support that violate ``|g_j| <= lam`` most: the worst, and up to ``most`` nearly as bad.
 
-    Empty where none misses it by more than ``slack``.
+    Empty if none misses it by more than ``slack``.
     """
     size = np.abs(gradient)
     size[code != 0.0] = 0.0
@@ -66,7 +64,7 @@ def solve_active_set(
     tol: float = 1e-10,
     max_iter: int = 1000,
 ) -> tuple[FloatArray, FloatArray, int, bool]:
-    """Minimise ``1/2 s'Ls - c's + lam ||s||_1``.
+    """Minimise ``1/2 s'Ls - c's + lam ||s||_1`` by an active set with direct solves.
 
     Parameters
     ----------
@@ -150,7 +148,7 @@ def _settle(
 
 
 def _solve_block(block: FloatArray, right: FloatArray) -> FloatArray:
-    """``block^-1 right`` by Cholesky; by least squares where the block is singular. Changes the diagonal of block."""
+    """Compute ``block^-1 right`` by Cholesky, by least squares if it is singular. Changes the diagonal of block."""
     block.flat[:: right.shape[0] + 1] *= _RIDGE
     _, solution, info = dposv(block, right)
     if info == 0:
@@ -187,7 +185,7 @@ def solve_coordinate_descent(
     tol: float = 1e-10,
     max_iter: int = 20_000,
 ) -> tuple[FloatArray, FloatArray, int, bool]:
-    """Minimise ``1/2 s'Ls - c's + lam ||s||_1``.
+    """Minimise ``1/2 s'Ls - c's + lam ||s||_1`` by coordinate descent on a working set.
 
     Parameters
     ----------
@@ -250,7 +248,7 @@ def _sweep_block(
 
 
 def _sweep(block: FloatArray, diagonal: list[float], lam: float, values: FloatArray, gradient: FloatArray) -> None:
-    """Each coordinate to its own minimum, once; ``values`` and ``gradient`` change in place."""
+    """Move each coordinate to its own minimum, once; ``values`` and ``gradient`` change in place."""
     for i, curvature in enumerate(diagonal):
         before = values.item(i)
         pull = curvature * before - gradient.item(i)
@@ -265,7 +263,7 @@ def _sweep(block: FloatArray, diagonal: list[float], lam: float, values: FloatAr
 
 
 def _extrapolate(block: FloatArray, target: FloatArray, lam: float, history: list[FloatArray]) -> FloatArray:
-    """The affine combination of the last iterates whose step is shortest, where it is better than the last one."""
+    """The affine combination of the last iterates whose step is shortest, if it is better than the last one."""
     iterates = np.array(history)
     steps = np.diff(iterates, axis=0)
     products = steps @ steps.T

@@ -22,16 +22,16 @@ def lam_max(correlation: FloatArray) -> float:
 
 
 def objective(code: FloatArray, gradient: FloatArray, correlation: FloatArray, energy: float, lam: float) -> float:
-    """F(s), from ``g = L s - c`` and ``energy = y'y``."""
+    """The lasso objective F(s), from ``g = L s - c`` and ``energy = y'y``."""
     # s'Ls = s'(g + c)
     return float(0.5 * energy + 0.5 * code @ (gradient - correlation) + lam * np.abs(code).sum())
 
 
 def duality_gap(code: FloatArray, gradient: FloatArray, correlation: FloatArray, energy: float, lam: float) -> float:
-    """F(s) minus a lower bound on its minimum, relative to ``1/2 y'y``. Zero at the optimum, below only by rounding.
+    """The relative duality gap: F(s) minus a lower bound on its minimum, divided by ``1/2 y'y``.
 
-    The bound is the dual value ``a y'r - 1/2 a^2 ||r||^2`` at the residual ``r = y - Y s`` scaled by the largest
-    ``a <= 1`` that makes it feasible (``||a Y'r||_inf <= lam``, and ``Y'r = -g``).
+    Zero at the optimum, below only by rounding. The bound is the dual value ``a y'r - 1/2 a^2 ||r||^2`` at the residual
+    ``r = y - Y s`` scaled by the largest feasible ``a <= 1`` (``||a Y'r||_inf <= lam``, and ``Y'r = -g``).
     """
     if energy <= 0.0:
         return 0.0

@@ -1,4 +1,4 @@
-"""The door of step 1: label columns in, sparse codes with a certificate out.
+"""Sparse codes of new labels, each with a certificate: what the other packages call for step 1.
 
 Every new label is a lasso of its own on the same Gram (see ``objective``), so columns are solved apart, in chunks that
 an executor may spread over threads or processes. The answer does not depend on who solves it.
@@ -23,7 +23,7 @@ from streamlabel.types import CSC, FloatArray, IntArray, SolveReport
 
 
 class LassoSolver(Protocol):
-    """What every solver of ``1/2 s'Ls - c's + lam ||s||_1`` looks like: code, gradient, steps, whether it is solved."""
+    """A solver of ``1/2 s'Ls - c's + lam ||s||_1``: returns code, gradient, steps, and whether it is solved."""
 
     def __call__(
         self,
@@ -47,7 +47,7 @@ SOLVERS: dict[str, LassoSolver] = {
 class ColumnTask:
     """Some columns of one `represent`: what a worker needs beside the Gram.
 
-    ``correlations (k, m)``, one row a column; ``energies``, ``lams`` and ``own`` (-1: no own entry) are (k,);
+    ``correlations (k, m)`` has one row per column; ``energies``, ``lams`` and ``own`` (-1: no own entry) are (k,);
     ``start`` is (m, k) or None.
     """
 
@@ -58,7 +58,7 @@ class ColumnTask:
     start: CSC | None
 
     def split(self, size: int) -> list[ColumnTask]:
-        """The same columns in order, ``size`` at a time."""
+        """Split the columns into tasks of ``size`` columns each, in order."""
         parts = [slice(first, first + size) for first in range(0, self.lams.shape[0], size)]
         return [
             ColumnTask(
@@ -73,7 +73,7 @@ class ColumnTask:
 
 
 class SolvedColumn(NamedTuple):
-    """The non-zeros of a code, and how well it was solved."""
+    """The code of one label (its non-zero entries), and how well it was solved."""
 
     rows: IntArray
     values: FloatArray
@@ -109,9 +109,9 @@ def solve_column(
     start: FloatArray | None,
     tol: float,
 ) -> SolvedColumn:
-    """One code and its certificate: the relative duality gap, computed from the code and gradient that came back.
+    """Solve one code and certify it: the relative duality gap, computed from the code and gradient that came back.
 
-    Where the energy is not known, an upper bound on it: if no condition is missed by more than v, and the code is no
+    If the energy is unknown, an upper bound on it: if no condition is missed by more than v, and the code is no
     worse than none (so that lam ||s||_1 <= y'y/2), the gap is at most ``v ||s||_1 + v/lam y'y/2``, relative 2 v / lam.
     """
     peak = lam_max(correlation)
@@ -137,7 +137,7 @@ def solve_column(
 
 
 def assemble_codes(columns: Sequence[SolvedColumn], n_labels: int, labels: IntArray | None = None) -> CSC:
-    """Columns -> codes (n_labels, k). ``labels`` says which label each row of a column stands for (increasing)."""
+    """Put solved columns into codes (n_labels, k); ``labels`` says which label each row stands for (increasing)."""
     rows: IntArray = np.concatenate([np.empty(0, dtype=np.intp), *(column.rows for column in columns)])
     values: FloatArray = np.concatenate([np.empty(0), *(column.values for column in columns)])
     indptr = np.zeros(len(columns) + 1, dtype=np.intp)
@@ -149,14 +149,14 @@ _CHUNK = 32  # columns an executor is handed at a time: about 10 ms of work, wel
 
 
 class Mapper(Protocol):
-    """The part of an executor that is used here."""
+    """The part of an executor that is used here: its ``map``."""
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]: ...
 
 
 @dataclass(frozen=True, eq=False)
 class LabelCodes:
-    """Codes (m, k), one column a new label, and how well each was solved."""
+    """Codes (m, k) of new labels, one per column, and how well each was solved."""
 
     codes: CSC
     reports: Sequence[SolveReport]
@@ -183,7 +183,7 @@ def represent(
         With ``allowed`` also the dictionary's own Gram (a, a): a caller that keeps it does not pay for gathering it.
     correlations : (m, k), those columns times the new ones
     energies : (k,), squared lengths of the new columns
-    lam : the l1 penalty, above 0; one for all, or (k,), one a column
+    lam : the l1 penalty, above 0; one for all, or (k,), one per column
     solver : "active_set" (fastest, exact also with dependent labels), or "coordinate_descent"
     own : (k,), the entry of each column that must stay zero: in a batch, a new label may use all labels but itself
     allowed : (a,), increasing: the dictionary, the only labels that may enter. Solves then cost what a dictionary of
@@ -265,7 +265,7 @@ def lasso_path(
 
 
 def _solve_chunk(label_gram: FloatArray, solver: str, tol: float, task: ColumnTask) -> list[SolvedColumn]:
-    """A chunk in a worker, which may be another process with BLAS threads of its own."""
+    """Solve a chunk in a worker, which may be another process with BLAS threads of its own."""
     with one_thread():
         return solve_columns(label_gram, task, solver, tol)
 

@@ -1,1 +1,1 @@
-"""Texts and label names: a tagger that learns from answers, and says why."""
+"""Tagging of texts: a tagger that learns labels from answers, and says why."""

@@ -1,10 +1,4 @@
-"""Why a text got its score for a label, and the best labels of a text.
-
-The best labels of many rows in little memory: scores are made block by block and never kept.
-
-A row keeps its k best so far and the lowest of these, its level; of a block only the scores that reach the level are
-looked at. They are sorted in when as many labels were seen since as before, so a row has about k of them each time.
-"""
+"""Explanations: why a text got its score for a label."""
 
 from __future__ import annotations
 
@@ -34,7 +28,7 @@ class Neighbour(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a text got its score: ``score = intercept + sum of words_for + sum of words_against + others``.
+    """An explanation of a score: ``score = intercept + sum of words_for + sum of words_against + others``.
 
     words_for, words_against : (word, weight times value), strongest first
     others : what the words that are not listed add up to
@@ -57,7 +51,7 @@ class Explanation:
 
 
 def explanation_data(found: Explanation) -> dict[str, Any]:
-    """An explanation as it is written in JSON, where pairs have names; a threshold may be infinite."""
+    """Convert an explanation to JSON values, where pairs have names; a threshold may be infinite."""
     data = asdict(found)
     for side in ("words_for", "words_against"):
         data[side] = [{"word": word, "part": part} for word, part in getattr(found, side)]
@@ -68,7 +62,7 @@ def explanation_data(found: Explanation) -> dict[str, Any]:
 def explain_score(
     model: StreamingLabelClassifier, vectorizer: Any, text: str, row: Any, number: int, n_words: int
 ) -> Explanation:
-    """``row`` is the text as (1, d); at most ``n_words`` on each side, and as many neighbours."""
+    """Explain the score of a text, given as ``row`` (1, d): at most ``n_words`` per side, and as many neighbours."""
     label = model.state_.names[number]
     scores = model.decision_function(row)[0]
     columns, values = _entries(row)

@@ -1,4 +1,4 @@
-"""What an import of an annotation tool's answers would do, label by label, and doing it."""
+"""Import of an annotation tool's answers: the plan of what to do, label by label, and its execution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamlabel.tagging.tagger import Tagger
 
 @dataclass(frozen=True)
 class Plan:
-    """What becomes of each label.
+    """A plan of an import: what becomes of each label.
 
     fitted : labels of a new tagger;   learned : labels that arrive in it, or in one that is there
     left : label -> why nothing is done;   n_yes, n_no : answers of each label
@@ -31,12 +31,12 @@ class Plan:
     rows: tuple[int, ...] = field(default=(), repr=False)
 
     def what(self, name: str) -> str:
-        """In a word, for a person."""
+        """The fate of a label in a word, for a person."""
         return self.left.get(name) or ("fitted" if name in self.fitted else "learned")
 
 
 def plan_import(read: Annotations, known: Sequence[str] | None, only: Sequence[str] = ()) -> Plan:
-    """What an import would do; ``known`` are the labels of the model, None where there is none yet.
+    """Plan an import; ``known`` are the labels of the model, None if there is none yet.
 
     only : these labels; all by default
     """
@@ -67,7 +67,7 @@ def plan_import(read: Annotations, known: Sequence[str] | None, only: Sequence[s
 
 
 def carry_out(plan: Plan, read: Annotations, path: Path, *, actor: str = "") -> tuple[list[LearnReport], int]:
-    """Fit and learn as planned; the reports of what was learned, and the revision.
+    """Carry out a plan: fit and learn. Returns the reports of what was learned, and the revision.
 
     People said no to these labels, so their answers are taken at their word. Only a label with fewer no than yes gets
     weak answers (`tagging.text_answers`); its report counts them.

@@ -1,4 +1,4 @@
-"""What a person is told about a label that a tagger has just learned."""
+"""Reports for a person about a label that a tagger has just learned."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ MOST_WORDS = 20
 
 @dataclass(frozen=True)
 class LearnReport:
-    """How a label was learned.
+    """A report of how a tagger learned a label.
 
     n_yes, n_no : answers that were given;   n_weak_no : texts of fit that were taken for no though nobody was asked
     neighbours : (label, weight) of the labels it resembles;   used_past : whether its classifier leans on the past
     threshold : the score from which `predict` says yes
-    fires : (on how many of fit's texts it says yes, of how many that were looked at); None where these are not kept
+    fires : (on how many of fit's texts it says yes, of how many that were looked at); None if these are not kept
     n_unknown_words, unknown_words : words of new yes texts that the vectoriser does not know, and from which nothing is
         learned: how many, and up to 20 of them, those of the most texts first
-    clarity : how clear it was in trials that the past is (or is not) of use; None where nothing was tried
+    clarity : how clear it was in trials that the past is (or is not) of use; None if nothing was tried
     """
 
     name: str
@@ -61,7 +61,7 @@ class LearnReport:
 
 
 def report_label(model: StreamingLabelClassifier, vectorizer: Any, answers: Answers, seconds: float) -> LearnReport:
-    """The report of a label that the model has learned from these answers."""
+    """Report on a label that the model has learned from these answers."""
     unknown = unknown_words(vectorizer, (key for key in answers.yes if isinstance(key, str)))
     number = model.state_.names.number(answers.name)
     learned = model.state_.reports[number]
@@ -82,7 +82,7 @@ def report_label(model: StreamingLabelClassifier, vectorizer: Any, answers: Answ
 
 
 def report_data(report: LearnReport) -> dict[str, Any]:
-    """A report as it is written in JSON, where pairs have names; a threshold may be infinite."""
+    """Convert a report to JSON values, where pairs have names; a threshold may be infinite."""
     found = asdict(report)
     found["neighbours"] = [{"label": label, "weight": weight} for label, weight in report.neighbours]
     found["seconds"] = round(report.seconds, 4)
@@ -91,4 +91,5 @@ def report_data(report: LearnReport) -> dict[str, Any]:
 
 
 def fires_data(fires: tuple[int, int] | None) -> dict[str, int] | None:
+    """Convert the counts of `count_fires` to JSON values."""
     return None if fires is None else {"n_yes": fires[0], "n_looked_at": fires[1]}

@@ -1,4 +1,4 @@
-"""Texts and label names in, label names with scores out; a tagger that learns new labels while it is in use."""
+"""The tagger: texts and label names in, label names with scores out; it learns new labels while in use."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ VECTORIZER, TEXTS = "vectorizer", "texts"  # the parts of a store that hold them
 
 
 class Tagger(BaseEstimator):
-    """Texts and label names in, label names with scores out; new labels are learned while it is in use.
+    """A tagger of texts: it suggests label names with scores, and learns new labels while in use.
 
-    It lives in memory, or, where `open` made it, in a directory that `save` wrote: then a label is on the disk when
+    It lives in memory, or, if `open` made it, in a directory that `save` wrote: then a label is on the disk when
     `learn` returns (`store`).
 
     Parameters
@@ -107,10 +107,10 @@ class Tagger(BaseEstimator):
         digests: NDArray[np.uint8] | None = None,
         brought: Any = None,
     ) -> Self:
-        """A tagger of a fitted vectoriser (or its state) and a fitted classifier.
+        """Make a tagger of a fitted vectoriser (or its state) and a fitted classifier.
 
         digests : those of fit's texts (`text_digests_`), so that these are recognised
-        brought : the fitted vectoriser, where the state only names one
+        brought : the fitted vectoriser, if the state only names one
         """
         state = isinstance(vectorizer, VectorizerState)
         fitted = restore_vectorizer(vectorizer, brought) if state else vectorizer
@@ -133,6 +133,7 @@ class Tagger(BaseEstimator):
 
     @property
     def label_names_(self) -> tuple[str, ...]:
+        """The label names in order of arrival."""
         self._check_fitted()
         return self.classifier_.label_names_
 
@@ -160,7 +161,7 @@ class Tagger(BaseEstimator):
         return found
 
     def predict(self, texts: Iterable[str]) -> list[list[str]]:
-        """For each text the labels whose score exceeds their threshold, in order of arrival."""
+        """Predict, for each text, the labels whose score exceeds their threshold, in order of arrival."""
         names, thresholds = self.label_names_, self.classifier_.state_.decisions.thresholds
         return [
             [names[j] for j in np.flatnonzero(row)]
@@ -169,12 +170,12 @@ class Tagger(BaseEstimator):
         ]
 
     def knows(self, texts: Iterable[str]) -> list[bool]:
-        """For each text whether the vectoriser finds anything in it; without a known word it scores as an empty one."""
+        """Whether the vectoriser finds a known word in each text; a text without one scores as an empty one."""
         self._check_fitted()
         return filled_rows(self._features(check_texts(texts))).tolist()
 
     def explain(self, text: str, label: str, n_words: int = N_WORDS) -> Explanation:
-        """The words that spoke for and against a label, and what the labels that it resembles say."""
+        """Explain a score: the words that spoke for and against a label, and what the labels that it resembles say."""
         number = self._number(label)
         if not isinstance(text, str):
             raise DataError(f"the text is of type {type(text).__name__}; it must be a string")
@@ -193,14 +194,14 @@ class Tagger(BaseEstimator):
         yes, no : texts, or numbers of fit's texts, for which the answer is known
         weak_no : how many of fit's texts that nobody was asked about are taken for no, drawn at random, and the label
             kept from firing much more often than labels do (`tagging.text_answers`). None: as many as make 20 no for
-            each yes, none where 100 no are given. 0: the answers are taken at their word.
+            each yes, none if 100 no are given. 0: the answers are taken at their word.
         """
         return self.learn_many({name: (yes, no)}, weak_no=weak_no)[0]
 
     def learn_many(
         self, answers: Mapping[str, tuple[Iterable[str | int], Iterable[str | int]]], *, weak_no: int | None = None
     ) -> list[LearnReport]:
-        """Learn several labels at once, ``{name: (yes, no)}``: all of them, or none where something is wrong."""
+        """Learn several labels at once, ``{name: (yes, no)}``: all of them, or none if something is wrong."""
         begin = time.perf_counter()
         self._check_fitted()
         names = check_label_names(answers, len(answers))
@@ -260,7 +261,7 @@ class Tagger(BaseEstimator):
     def open(cls, path: str | os.PathLike[str], mode: str = "r", *, vectorizer: Any = None, actor: str = "") -> Self:
         """Open a saved tagger to read ("r") or to learn ("a"): then a label is on the disk when `learn` returns.
 
-        vectorizer : the fitted one, or the function, where the tagger was saved with one of the user's own
+        vectorizer : the fitted one, or the function, if the tagger was saved with one of the user's own
         """
         store = ModelStore.open(path, mode, actor=actor)
         try:
@@ -283,7 +284,7 @@ class Tagger(BaseEstimator):
 
     @property
     def store(self) -> ModelStore:
-        """Where the tagger lives: its history, `rename`, `retire`, `rollback`; call `refresh` after a change there."""
+        """The store of this tagger: history, `rename`, `retire`, `rollback`; call `refresh` after a change there."""
         if self._store is None:
             raise ConflictError("this tagger lives in memory; save it, and open it where it was saved")
         return self._store
@@ -294,7 +295,7 @@ class Tagger(BaseEstimator):
         self.classifier_ = self.store.model(learning=self.classifier_.state_.memory is not None)
 
     def close(self) -> None:
-        """Let others write; this tagger can be read on."""
+        """Close the store so that others can write; this tagger can be read on."""
         if self._store is not None:
             self._store.close()
 
@@ -313,7 +314,7 @@ class Tagger(BaseEstimator):
 
     @property
     def text_digests_(self) -> NDArray[np.uint8]:
-        """(n, 16): by these, and not by their words, the texts of `fit` are recognised."""
+        """The digests (n, 16) by which, and not by their words, the texts of `fit` are recognised."""
         self._check_fitted()
         return self._index.digests
 

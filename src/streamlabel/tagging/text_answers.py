@@ -1,11 +1,9 @@
-"""Answers for a new label, by text or by number, as rows; and the texts that stand for no where few no are given.
-
-A new label with few no: texts that nobody was asked about stand for it, and its threshold is kept in bounds.
+"""Answers for a new label, by text or by number, as rows; and texts that stand for no if few no are given.
 
 A person who names three texts for a new label says nothing about the others, but most of these are a no, for most
-labels are rare. So some of the texts of `fit` are drawn and taken for no: `PER_YES` for each yes, not all of them.
-There are texts among them to which the label applies, and where the yes are few these outweigh them: taking all 1,200
-in place of 20 a yes lowered the AUC of labels learned from three texts from 0.88 to 0.68.
+labels are rare. So some of the texts of `fit` that nobody was asked about are drawn and taken for no: `PER_YES` for
+each yes, not all of them. There are texts among them to which the label applies, and if the yes are few these outweigh
+them: taking all 1,200 in place of 20 per yes lowered the AUC of labels learned from three texts from 0.88 to 0.68.
 
 A few answered no do not change that. They are chosen by people, often because they look like a yes, and say little
 about the other texts: labels of 6 yes and 12 such no fired on 42 % of the texts at their word, and on 4 % with weak
@@ -43,7 +41,7 @@ Key: TypeAlias = int | str  # a row of `fit`, or a text that is not among them
 
 
 class TextIndex:
-    """Finds the row of a text of `fit` without keeping the texts: by their digests, (n, 16) uint8."""
+    """An index of the texts of `fit` that does not keep them: it finds their rows by digests, (n, 16) uint8."""
 
     def __init__(self, digests: NDArray[np.uint8]) -> None:
         self.digests = digests
@@ -53,6 +51,7 @@ class TextIndex:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> TextIndex:
+        """Make the index of these texts."""
         content = b"".join(map(_digest, texts))
         return cls(np.frombuffer(content, dtype=np.uint8).reshape(-1, DIGEST))
 
@@ -61,7 +60,7 @@ class TextIndex:
         return len(self.digests)
 
     def key(self, item: Any, where: str) -> Key:
-        """The row of a text or of a row number; the text itself where it is new."""
+        """The row of a text or of a row number; the text itself if it is new."""
         if isinstance(item, str):
             return self._row_of.get(_digest(item), item)
         if isinstance(item, int | np.integer) and not isinstance(item, bool):
@@ -76,7 +75,7 @@ class TextIndex:
 
 @dataclass(frozen=True)
 class Answers:
-    """Who said yes and no to a label: rows of `fit` and new texts, each once. ``weak``: rows that are taken for no."""
+    """The yes and no answers for a label: rows of `fit` and new texts, each once. ``weak``: rows taken for no."""
 
     name: str
     yes: tuple[Key, ...]
@@ -86,10 +85,10 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class AskedTexts:
-    """Answers of k labels as `add_labels` wants them.
+    """The answers of k labels as `add_labels` wants them.
 
     rows : rows of `fit` in use, None for all of them in order;   texts : new texts, as further rows
-    labels : (n, k) of 0/1;   cells : (n, k) bool, None where every one was asked
+    labels : (n, k) of 0/1;   cells : (n, k) bool, None if every one was asked
     """
 
     rows: IntArray | None
@@ -99,7 +98,7 @@ class AskedTexts:
 
 
 def read_answers(name: str, yes: Iterable[Any], no: Iterable[Any], index: TextIndex) -> Answers:
-    """The answers for one label, checked."""
+    """Check the answers for one label, and look their texts up."""
     sides = {}
     for side, items in (("yes", yes), ("no", no)):
         where = f"{side} of label {name!r}"
@@ -116,7 +115,7 @@ def read_answers(name: str, yes: Iterable[Any], no: Iterable[Any], index: TextIn
 
 
 def read_tags(labels: Any, label_names: Any, n_texts: int) -> tuple[CSR, tuple[str, ...]]:
-    """Y (n_texts, m) and its names, from a list of names for each text or from a matrix with names."""
+    """Label matrix (n_texts, m) and its names, from a list of names for each text or from a matrix with names."""
     if label_names is not None or sparse.issparse(labels) or (isinstance(labels, np.ndarray) and labels.ndim == 2):
         Y = canonical_labels(labels, name="labels")
         names = check_label_names(default_label_names(Y.shape[1]) if label_names is None else label_names, Y.shape[1])
@@ -135,7 +134,7 @@ def read_tags(labels: Any, label_names: Any, n_texts: int) -> tuple[CSR, tuple[s
 
 
 def gather_answers(batch: Sequence[Answers], n_rows: int) -> AskedTexts:
-    """The answers of a batch, on the rows of `fit` (n_rows) where these suffice, else on the rows that were asked."""
+    """Gather the answers of a batch, on the rows of `fit` (n_rows) if these suffice, else on the rows asked."""
     keys = [key for one in batch for key in (*one.yes, *one.no, *one.weak)]
     texts = list(dict.fromkeys(key for key in keys if isinstance(key, str)))
     rows = None if not texts else np.unique([key for key in keys if isinstance(key, int)]).astype(np.intp)
@@ -148,7 +147,7 @@ def gather_answers(batch: Sequence[Answers], n_rows: int) -> AskedTexts:
 
 
 def stack_rows(first: Any, second: Any) -> CSR | FloatArray:
-    """Rows above rows, dense where both are."""
+    """Stack two matrices of rows, dense if both are."""
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         return np.vstack((first, second))
     return sparse.csr_array(sparse.vstack((sparse.csr_array(first), sparse.csr_array(second)), format="csr"))
@@ -180,12 +179,12 @@ def _digest(text: str) -> bytes:
 
 
 def filled_rows(X: CSR | FloatArray) -> NDArray[np.bool_]:
-    """(n,): which rows are not zero; the others are texts without a known word."""
+    """Which rows are not zero, (n,); the others are texts without a known word."""
     return np.asarray(np.diff(X.indptr) > 0 if sparse.issparse(X) else np.any(X, axis=1))
 
 
 def check_known_words(X: CSR | FloatArray, labels: CSR, batch: Sequence[Answers]) -> None:
-    """A label whose yes texts are all empty to the vectoriser would be the same for every text."""
+    """Refuse a label whose yes texts are all empty to the vectoriser: it would be the same for every text."""
     known = filled_rows(X)
     columns = labels.tocsc()
     for j, answers in enumerate(batch):
@@ -205,9 +204,9 @@ MOST_LOOKED_AT = 2000
 
 
 def add_weak_answers(answers: Answers, n_rows: int, weak_no: int | None, seed: int) -> Answers:
-    """The answers with rows of `fit` taken for no: ``weak_no`` of them.
+    """Add rows of `fit` that are taken for no to the answers: ``weak_no`` of them.
 
-    None: as many as make `PER_YES` no for each yes; none where `ENOUGH` no were given.
+    None: as many as make `PER_YES` no for each yes; none if `ENOUGH` no were given.
     """
     n_yes, n_no = len(answers.yes), len(answers.no)
     if weak_no is None:
@@ -229,7 +228,7 @@ def add_weak_answers(answers: Answers, n_rows: int, weak_no: int | None, seed: i
 def bounded_thresholds(
     model: StreamingLabelClassifier, batch: list[Answers], kept: FitMemory | None, seed: int
 ) -> dict[int, float]:
-    """Label number -> threshold, for the labels of a batch that have weak answers and would fire too often."""
+    """Thresholds by label number, for the labels of a batch that have weak answers and would fire too often."""
     found: dict[int, float] = {}
     for answers in batch:
         if not answers.weak or kept is None:
@@ -246,7 +245,7 @@ def bounded_thresholds(
 
 
 def count_fires(model: StreamingLabelClassifier, number: int, kept: FitMemory | None) -> tuple[int, int] | None:
-    """On how many texts of `fit` a label fires, of how many (at most `MOST_LOOKED_AT`, drawn); None: none are kept."""
+    """Count the texts of `fit` on which a label fires, of at most `MOST_LOOKED_AT` drawn; None if none are kept."""
     if kept is None:
         return None
     rows = np.random.default_rng(model.random_state).permutation(int(kept.X.shape[0]))[:MOST_LOOKED_AT]
@@ -255,7 +254,7 @@ def count_fires(model: StreamingLabelClassifier, number: int, kept: FitMemory | 
 
 
 def _scores(model: StreamingLabelClassifier, number: int, kept: FitMemory, rows: IntArray) -> FloatArray:
-    """Of one label on some rows of `fit`; on one thread, as a threshold is made of them that is the same everywhere."""
+    """Scores of one label on some rows of `fit`; on one thread, so that thresholds are the same everywhere."""
     with one_thread():
         return model.state_.classifiers.scores(kept.X[np.sort(rows)], np.array([number]))[:, 0]
 

@@ -1,4 +1,4 @@
-"""The ways from texts to rows: ours, whose state is plain data, and those that users bring along."""
+"""Vectorisers, which turn texts into rows: ours, whose state is plain data, and those that users bring along."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_COLUMNS = 2**22
 class HashedTextVectorizer(TransformerMixin, BaseEstimator):
     """tf-idf weights of words in a fixed number of columns, each row of length 1. A scikit-learn transformer.
 
-    Words share a column where their hashes meet; the idf weight is that of the column.
+    Words share a column if their hashes meet; the idf weight is that of the column.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class HashedTextVectorizer(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> CSR:
-        """Learn the idf weights; X of these texts, (n_texts, n_columns)."""
+        """Learn the idf weights and transform the same texts into X (n_texts, n_columns)."""
         self._prepare()
         checked = check_texts(texts)
         if not checked:
@@ -60,7 +60,7 @@ class HashedTextVectorizer(TransformerMixin, BaseEstimator):
         return canonical_csr(self._weigher.transform(counts))
 
     def transform(self, texts: Iterable[str]) -> CSR:
-        """X of these texts, (n_texts, n_columns); a word that is new has its column, too."""
+        """Transform texts into X (n_texts, n_columns); a word that is new has its column, too."""
         self._check_fitted()
         return canonical_csr(self._weigher.transform(self._count(check_texts(texts))))
 
@@ -74,14 +74,14 @@ class HashedTextVectorizer(TransformerMixin, BaseEstimator):
         return [" / ".join(found.get(int(column), [])) for column in columns]
 
     def to_document(self) -> dict[str, Any]:
-        """Parameters and idf weights, as values that JSON knows."""
+        """The parameters and idf weights, as values that JSON knows."""
         self._check_fitted()
         parameters = {"n_columns": int(self.n_columns), "longest": int(self.longest)}
         return {"kind": KIND, "format": FORMAT, "parameters": parameters, "idf": self.idf_.tolist()}
 
     @classmethod
     def from_document(cls, document: Any) -> Self:
-        """The vectorizer of `to_document`; everything is checked."""
+        """Make a vectorizer from the values of `to_document`; everything is checked."""
         known = isinstance(document, dict) and document.get("kind") == KIND and document.get("format") == FORMAT
         parameters = document.get("parameters") if known else None
         if not isinstance(parameters, dict) or set(parameters) != {"n_columns", "longest"}:
@@ -125,19 +125,20 @@ CHOICES = '"tfidf", "hashing", a scikit-learn vectoriser, or a function from a l
 
 @dataclass(frozen=True, eq=False)
 class VectorizerState:
-    """A fitted vectoriser: ``content`` is anything that JSON knows, ``arrays`` are plain numbers."""
+    """A fitted vectoriser as plain data: ``content`` is anything that JSON knows, ``arrays`` are plain numbers."""
 
     content: dict[str, Any]
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 class TextFunction:
-    """A function from a list of texts to rows (n, d) as a vectoriser; there is nothing to fit, and no words."""
+    """A vectoriser made of a function from a list of texts to rows (n, d); there is nothing to fit, and no words."""
 
     def __init__(self, function: Callable[[list[str]], Any]) -> None:
         self.function = function
 
     def transform(self, texts: Sequence[str]) -> Any:
+        """Turn texts into rows by the function."""
         rows: Any = self.function(list(texts))
         if not sparse.issparse(rows):
             rows = np.asarray(rows)
@@ -151,9 +152,9 @@ class TextFunction:
 
 
 def make_vectorizer(wanted: Any, n_texts: int) -> Any:
-    """A vectoriser that is not fitted yet (`fit_transform`, `transform`) for what a user asked for.
+    """Make the vectoriser that a user asked for, not fitted yet (`fit_transform`, `transform`).
 
-    "tfidf" is `TextVectorizer`; where there are few texts, words that occur in one of them count, too.
+    "tfidf" is `TextVectorizer`; if there are few texts, words that occur in one of them count, too.
     """
     if isinstance(wanted, str):
         if wanted == "tfidf":
@@ -171,7 +172,7 @@ def make_vectorizer(wanted: Any, n_texts: int) -> Any:
 
 
 def words_at(vectorizer: Any, text: str, columns: IntArray) -> list[str] | None:
-    """The words of a text behind these columns; None where columns have no words."""
+    """The words of a text behind these columns; None if columns have no words."""
     if isinstance(vectorizer, TextVectorizer):
         return [vectorizer.terms_[column] for column in columns]
     if isinstance(vectorizer, HashedTextVectorizer):
@@ -194,7 +195,7 @@ def vectorizer_state(vectorizer: Any) -> VectorizerState:
 
 
 def restore_vectorizer(state: VectorizerState, brought: Any = None) -> Any:
-    """The fitted vectoriser of a state; ``brought`` is the one to use, fitted, where it was brought along."""
+    """The fitted vectoriser of a state; ``brought`` is the one to use, fitted, if it was brought along."""
     content = state.content if isinstance(state.content, dict) else {}
     if content.get("kind") == FOREIGN:
         if brought is None or isinstance(brought, str):

@@ -1,4 +1,4 @@
-"""Theorem 1: how far the risk of new labels on unseen rows may lie above their risk on the rows they were learned from.
+"""Theorem 1: a bound on the risk of new labels on unseen rows, given their risk on the rows they were learned from.
 
 k new classifiers W (d, k) were learned on n rows, near the combination ``W_old S`` of past ones. The paper bounds the
 excess risk of the class ``||W - W_old S||_F <= epsilon, ||S||_{1,1} <= lambda`` by terms without constants::
@@ -7,7 +7,7 @@ excess risk of the class ``||W - W_old S||_F <= epsilon, ||S||_{1,1} <= lambda``
 
 `printed_terms` computes them. Three things keep them from being a bound for a fitted model; `risk_bound` mends each:
 
-* one random sign a row is carried through a sum of k losses as if it were one loss (the contraction step of the
+* one random sign per row is carried through a sum of k losses as if it were one loss (the contraction step of the
   proof, which fails: ``tests/theory``). Budgets for every label, epsilon_j and lambda_j, make the class a product, and
   the step is right label by label;
 * epsilon and lambda are known only after learning. The bound holds for a grid of budgets at once, at the price of a
@@ -40,7 +40,7 @@ _UNIT = 1 / 16  # the least budget of the grid; each further one is sqrt(2) time
 
 @dataclass(frozen=True)
 class PrintedTerms:
-    """The terms of the theorem as printed, for k labels together.
+    """The terms of Theorem 1 as printed in the paper, for k labels together.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class PrintedTerms:
 
 @dataclass(frozen=True, eq=False)
 class RiskBound:
-    """The bound with its constants, one entry a label (k,): ``risk <= seen + own + past + confidence``.
+    """The risk bound with its constants, one entry per label (k,): ``risk <= seen + own + past + confidence``.
 
     Attributes
     ----------
@@ -84,18 +84,19 @@ class RiskBound:
 
     @property
     def risk(self) -> FloatArray:
+        """The bound on the risk on unseen rows."""
         return self.seen + self.gap
 
 
 def clipped_loss(targets: FloatArray, scores: FloatArray) -> FloatArray:
-    """``(y - min(max(score, 0), 1))^2`` for 0/1 answers: the squared loss, bounded by 1."""
+    """The squared loss for 0/1 answers, bounded by 1: ``(y - min(max(score, 0), 1))^2``."""
     return np.square(targets - np.clip(scores, 0.0, 1.0))
 
 
 def printed_terms(
     X: Any, weights: FloatArray, past_weights: FloatArray, codes: Any, *, delta: float = 0.05
 ) -> PrintedTerms:
-    """X (n, d) the rows of learning, weights (d, k), past_weights (d, m), codes (m, k)."""
+    """Compute the terms of Theorem 1 for rows X (n, d), weights (d, k), past_weights (d, m) and codes (m, k)."""
     n_rows, n_labels = X.shape[0], weights.shape[1]
     deviations, sizes = _parts(weights, past_weights, codes)
     epsilon, code_norm, past_norm = float(linalg.norm(deviations)), float(sizes.sum()), float(linalg.norm(past_weights))

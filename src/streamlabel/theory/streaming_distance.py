@@ -1,4 +1,4 @@
-"""Theorem 2: how far classifiers that were learned label after label lie from those learned all at once.
+"""Theorem 2: a bound on the distance of classifiers learned label after label from those learned all at once.
 
 For rows X (n, d), answers Y (n, m), a structure S (m, m) with zero diagonal and ``M = I - S``, the whole problem is::
 
@@ -14,12 +14,12 @@ The theorem as printed is this with ``J(Z) >= J(Zh)`` in place of the gradient, 
 
     ||D||_F <= 2 / a * (sqrt(2 n Omega C) + beta ||M||_F^2 ||Z||_F),    C = 1/2 ||Y - X Z||_F^2,  Omega >= ||x_i||^2
 
-Neither reads how Z was found. Where Z is a stream (past labels solved together, each new label anchored at its code
+Neither reads how Z was found. If Z is a stream (past labels solved together, each new label anchored at its code
 over the labels before it, which never use it), nearly everything in G cancels: ``G(Z) = beta E S1'`` with the codes S1
 (m, k) of the k new labels and the deviations E (d, k) of their classifiers from their anchors. A stream ends where the
 whole problem does if the codes are empty or the anchors are met.
 
-``sigma_min(X)`` is the least of **d** singular values: 0 where there are fewer rows than features.
+``sigma_min(X)`` is the least of **d** singular values: 0 if there are fewer rows than features.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from streamlabel.types import FloatArray
 
 
 class RowSpectrum(NamedTuple):
-    """``X = left diag(values) right``; values that are rounding noise are 0."""
+    """The singular value decomposition of rows, ``X = left diag(values) right``; rounding noise is set to 0."""
 
     left: FloatArray
     values: FloatArray
@@ -44,11 +44,11 @@ class RowSpectrum(NamedTuple):
 
 @dataclass(frozen=True)
 class DistanceBound:
-    """Theorem 2 for one problem and one set of classifiers Z.
+    """The bound of Theorem 2 for one problem and one set of classifiers Z.
 
     Attributes
     ----------
-    curvature : a, the smallest eigenvalue of the Hessian; where it is 0 the whole problem has many solutions and no
+    curvature : a, the smallest eigenvalue of the Hessian; if it is 0 the whole problem has many solutions and no
         bound holds, so both are infinite
     loss, row_energy, structure_energy, weights_norm : C, Omega, ||M||_F^2, ||Z||_F
     gradient_norm : ||G(Z)||_F
@@ -106,7 +106,7 @@ def row_spectrum(X: Any) -> RowSpectrum:
 def solve_together(
     X: Any, Y: FloatArray, structure: Any, beta: float, spectrum: RowSpectrum | None = None
 ) -> FloatArray:
-    """The minimiser (d, m) of J, the shortest one where there are many. By singular values: for small problems."""
+    """Minimise J for all labels at once, (d, m): the shortest of many, by singular values: for small problems."""
     left, values, right = row_spectrum(X) if spectrum is None else spectrum
     rotation, bent, _ = linalg.svd(_mixing(structure))
     strengths = _cleaned(bent, rotation.shape)
@@ -136,7 +136,7 @@ def solve_streamed(X: Any, Y: FloatArray, structure: Any, n_past: int, beta: flo
 
 
 def streaming_gradient(weights: FloatArray, structure: Any, n_past: int, beta: float) -> FloatArray:
-    """``beta E S1'`` (d, m): G of a stream, without a look at the rows."""
+    """The gradient G of a stream, ``beta E S1'`` (d, m), without a look at the rows."""
     codes = np.triu(dense(structure), 1)
     codes[:, :n_past] = 0.0
     deviations = weights - weights @ codes
