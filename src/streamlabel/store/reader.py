@@ -134,10 +134,11 @@ def read_snapshot(
     query = f"SELECT {COLUMNS} FROM version v JOIN classifier c ON c.id = v.classifier WHERE {LIVE}"
     with _collector_paused():
         rows = connection.execute(query, {"revision": revision}).fetchall()
-        damaged = {place for place, row in enumerate(rows) if not _is_sealed(row)}
+        damaged = _damaged_rows(rows)
         digest = _digest(rows, connection, revision)
         if lenient:
-            rows = [row for place, row in enumerate(rows) if place not in damaged]
+            left_out = set(damaged)
+            rows = [row for place, row in enumerate(rows) if place not in left_out]
         columns = _columns(rows, source)
     used = np.unique(columns["segment"]).tolist()
     segments = dict(known or {})
@@ -154,17 +155,21 @@ def read_snapshot(
     return snapshot
 
 
-def _is_sealed(row: tuple[Any, ...]) -> bool:
-    """Whether a label is what was written: its name, its threshold, where its weights lie."""
-    label, name, number, segment, slot, checksum, intercept, start, nnz, threshold, said, owner, place = row
-    try:
-        return (
-            version_checksum(label, number, name, threshold) == said
-            and place_seal(number, owner, segment, slot, start, nnz, checksum, intercept) == place
-            and label == owner
-        )
-    except (struct.error, UnicodeEncodeError):
-        return False
+def _damaged_rows(rows: list[tuple[Any, ...]]) -> list[int]:
+    """The places of labels that are not what was written: name, threshold, where the weights lie."""
+    found = []
+    for place, row in enumerate(rows):
+        label, name, number, segment, slot, checksum, intercept, start, nnz, threshold, said, owner, sealed = row
+        try:
+            if (
+                version_checksum(label, number, name, threshold) != said
+                or place_seal(number, owner, segment, slot, start, nnz, checksum, intercept) != sealed
+                or label != owner
+            ):
+                found.append(place)
+        except (struct.error, UnicodeEncodeError):
+            found.append(place)
+    return found
 
 
 def _digest(rows: list[tuple[Any, ...]], connection: sqlite3.Connection, revision: int) -> int:
@@ -178,14 +183,14 @@ def _digest(rows: list[tuple[Any, ...]], connection: sqlite3.Connection, revisio
 def _check_sealed(
     connection: sqlite3.Connection,
     rows: list[tuple[Any, ...]],
-    damaged: set[int],
+    damaged: list[int],
     digest: int,
     revision: int,
     source: object,
 ) -> None:
     """Refuse what the catalogue cannot have said when it was written."""
     if damaged:
-        name = rows[min(damaged)][1]
+        name = rows[damaged[0]][1]
         problem = f"label {name!r}: the checksum of its entry in the catalogue is wrong"
         raise DataError(problem, source=source, hint=Hint.WITHOUT_DAMAGED)
     columns = "number, at, actor, action, detail, digest"
