@@ -8,7 +8,7 @@ import click
 
 from streamlabel.cli.options import actor_option, model_argument, plural
 from streamlabel.cli.output import json_option, write
-from streamlabel.store.stored_tagger import Tagger
+from streamlabel.tagging.tagger import Tagger
 
 
 @click.command()

@@ -10,8 +10,8 @@ import click
 from streamlabel.cli.options import FileOptions, known_label, model_argument, read_texts
 from streamlabel.cli.output import format_table, json_option, remark, write
 from streamlabel.errors import DataError
-from streamlabel.store.stored_tagger import Tagger
 from streamlabel.tagging.explain import N_WORDS, Explanation, explanation_data
+from streamlabel.tagging.tagger import Tagger
 
 
 @click.command()
