@@ -30,7 +30,6 @@ class Hint(Enum):
     CREATE = "ModelStore.create makes one"
     DOCTOR = "run doctor"
     DOCTOR_OR_BACKUP = "run doctor, or restore it from a backup"
-    DOCTOR_SAVES = "doctor says what can be saved"
     FORMAT = "pass format=, one of {}"
     HISTORY = "history() says what there was"
     LABELS = "labels() lists all"
@@ -38,11 +37,11 @@ class Hint(Enum):
     LABELS_OF_ROWS = "give Y_path, or the folder that holds both"
     LABEL_BY_LABEL = "choose a revision that is whole, or bring {} back one by one with rollback(label=...)"
     LARGER_LIMIT = "raise {} if that is right"
+    LEAVE_OUT = "open the model with leave_out_damaged=True to use the others, or repair it with doctor(repair=True)"
     MORE_MEMORY = "raise max_bytes if that is right"
     ONE_CONTENT = "pass text_field=None or features_field=None to choose"
     OTHER_FOLDER = "wait until that ends, or choose another folder"
     QUESTION = "pass question= to say which to read"
-    QUESTION_AND_TEXT = "pass question= (and text_field=)"
     READ_ONLY = "open the model with mode='r'"
     REPAIR = "run doctor(repair=True) first"
     REPEATED_LABELS = "keep one, or pass repeated_labels='merge' to count it once"
@@ -53,9 +52,6 @@ class Hint(Enum):
     VOCABULARY = "lower min_df, raise max_df or leave out stop_words"
     WAIT_OR_READ = "wait until that ends, or read with mode='r'"
     WEAK_NO = "weak_no is 0: give at least one text that it does not apply to"
-    WITHOUT_DAMAGED = (
-        "open the model with leave_out_damaged=True to use the others, or repair it with doctor(repair=True)"
-    )
     WITHOUT_LEARNING = "use model(learning=False), or doctor(repair=True)"
 
 
@@ -73,11 +69,9 @@ class StreamlabelError(Exception):
         return self.told({})
 
     def told(self, words: Mapping[Hint, str]) -> str:
-        """The text with the hint in other words than those of Python."""
-        message = str(self.args[0])
-        if self.hint is None:
-            return message
-        return f"{message}; {words.get(self.hint, self.hint.value).format(self.hint_value)}"
+        """The text with the hint in other words than those of Python; without it where they are empty."""
+        said = "" if self.hint is None else words.get(self.hint, self.hint.value).format(self.hint_value)
+        return f"{self.args[0]}; {said}" if said else str(self.args[0])
 
 
 class DataError(StreamlabelError, ValueError):

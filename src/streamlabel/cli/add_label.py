@@ -25,6 +25,7 @@ from streamlabel.cli.options import (
     say_guess,
 )
 from streamlabel.cli.output import json_option, write
+from streamlabel.data.rows import source_name
 from streamlabel.data.text_columns import TextRow
 from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.store.model_store import ModelStore
@@ -132,8 +133,7 @@ def _answers(
         assert yes is not None
         if yes == no == "-":
             raise DataError("only one of --yes and --no can be standard input")
-        said_yes, said_no = _rows(yes, options), [] if no is None else _rows(no, options)
-        return _sides(said_yes, said_no, yes, no or "")
+        return _sides(_rows(yes, options), [] if no is None else _rows(no, options), yes, no or "")
     if column is not None:
         return _sides(*_split(read_texts(file, options, column), file, column), file, file)
     data, columns = read_set(file, options)
@@ -154,12 +154,8 @@ def _answers(
 def _rows(path: str, options: FileOptions) -> list[TextRow]:
     rows = list(read_texts(path, options))
     if not rows:
-        raise DataError("holds no texts; is it the right file, and whole?", source=_place(path))
+        raise DataError("holds no texts; is it the right file, and whole?", source=source_name(path))
     return rows
-
-
-def _place(path: str) -> str:
-    return "standard input" if path == "-" else path
 
 
 def _sides(yes: list[TextRow], no: list[TextRow], yes_file: str, no_file: str) -> Sides:
@@ -167,9 +163,9 @@ def _sides(yes: list[TextRow], no: list[TextRow], yes_file: str, no_file: str) -
     lines = {row.text: row.line for row in yes}
     for row in no:
         if row.text in lines:
-            where = f"{_place(yes_file)}, line {lines[row.text]}"
+            where = f"{source_name(yes_file)}, line {lines[row.text]}"
             problem = f"{row.text[:60]!r} is a no here and a yes in {where}; keep one of the two"
-            raise DataError(problem, source=_place(no_file), line=row.line)
+            raise DataError(problem, source=source_name(no_file), line=row.line)
     return [row.text for row in yes], [row.text for row in no]
 
 

@@ -14,7 +14,6 @@ from streamlabel.cli.options import (
     dry_run_option,
     model_argument,
     open_model,
-    open_store,
     plural,
 )
 from streamlabel.cli.output import format_table, json_option, note, write
@@ -22,6 +21,7 @@ from streamlabel.data.annotations import Annotations, load_annotations
 from streamlabel.data.annotations.read import TOOLS
 from streamlabel.errors import ConflictError, NotFoundError
 from streamlabel.exchange.export import FORMATS, export, format_of_ending
+from streamlabel.store.model_store import ModelStore
 from streamlabel.tagging.import_plan import Plan, carry_out, plan_import
 
 
@@ -68,7 +68,7 @@ def import_answers(
     exists = model.exists()
     known: tuple[str, ...] = ()
     if exists:
-        with open_store(model) as store:
+        with ModelStore.open(model) as store:
             known = store.label_names
     plan = plan_import(read, known if exists else None, only)
     found = _plan_data(model, read, plan)

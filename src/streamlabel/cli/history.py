@@ -18,7 +18,6 @@ from streamlabel.cli.options import (
     megabytes,
     model_argument,
     new_label_name,
-    open_store,
     plural,
 )
 from streamlabel.cli.output import format_table, json_option, write
@@ -39,7 +38,7 @@ SHOWN = 4
 @json_option
 def history(model: Path, label: str | None, most: int | None, as_json: bool) -> None:
     """Every revision of MODEL, newest first; for LABEL, those that changed it (by any name that it had)."""
-    with open_store(model) as store:
+    with ModelStore.open(model) as store:
         revisions = _history_of(store, label)[:most]
     data = [dataclasses.asdict(revision) for revision in revisions]
     rows = [[str(r.number), r.at[:19].replace("T", " "), r.actor, r.action, _detail(r)] for r in revisions]
@@ -54,7 +53,7 @@ def history(model: Path, label: str | None, most: int | None, as_json: bool) -> 
 @json_option
 def diff(model: Path, before: int, after: int | None, as_json: bool) -> None:
     """What happened to the labels between the revisions BEFORE and AFTER, by default the newest."""
-    with open_store(model) as store:
+    with ModelStore.open(model) as store:
         changes = store.diff(before, after)
         data = {"before": before, "after": after or store.revision, "changes": _as_data(changes)}
     write(data, as_json=as_json, text=lambda: _as_text(changes))
@@ -77,7 +76,7 @@ def rollback(model: Path, revision: int | None, label: str | None, actor: str, d
         raise click.UsageError(
             f"say where to go: a REVISION, or --label NAME ('streamlabel history {model}' lists them)"
         )
-    with open_store(model, "r" if dry_run else "a", actor=actor) as store:
+    with ModelStore.open(model, "r" if dry_run else "a", actor=actor) as store:
         if label is not None:
             revision = _revision_before(store, label) if revision is None else revision
         assert revision is not None
@@ -102,7 +101,7 @@ def rollback(model: Path, revision: int | None, label: str | None, actor: str, d
 @json_option
 def rename(model: Path, name: str, new_name: str, actor: str, dry_run: bool, as_json: bool) -> None:
     """Give the label NAME the name NEW_NAME; its id, scores and history stay."""
-    with open_store(model, "r" if dry_run else "a", actor=actor) as store:
+    with ModelStore.open(model, "r" if dry_run else "a", actor=actor) as store:
         name = known_label(store.label_names, name, model)
         new_name = new_label_name(new_name, [label for label in store.label_names if label != name])
         if new_name in store.label_names:
@@ -122,7 +121,7 @@ def rename(model: Path, name: str, new_name: str, actor: str, dry_run: bool, as_
 @json_option
 def retire(model: Path, names: tuple[str, ...], actor: str, dry_run: bool, as_json: bool) -> None:
     """Take labels out of MODEL; rollback brings them back."""
-    with open_store(model, "r" if dry_run else "a", actor=actor) as store:
+    with ModelStore.open(model, "r" if dry_run else "a", actor=actor) as store:
         chosen = list(dict.fromkeys(known_label(store.label_names, name, model) for name in names))
         if len(chosen) == len(store.label_names):
             raise DataError("a model needs at least one label; retire fewer", source=model)
@@ -206,8 +205,6 @@ def doctor(ctx: click.Context, model: Path, repair: bool, as_json: bool) -> None
     Without --repair nothing is changed. Exit code 1 while something is wrong with the newest revision. Damage that only
     older revisions have is told, too; a repair leaves them as they are, and vacuum forgets them.
     """
-    if not model.exists():
-        raise NotFoundError(f"{model}: there is no model")
     findings = ModelStore.doctor(model, repair=repair)
     healthy = all(finding.repaired or finding.kind == HISTORY for finding in findings)
     data = {"healthy": healthy, "findings": [dataclasses.asdict(finding) for finding in findings]}
@@ -227,7 +224,7 @@ def vacuum(model: Path, keep_from: int | None, actor: str, dry_run: bool, as_jso
 
     That cannot be undone: what is forgotten cannot be rolled back to.
     """
-    with open_store(model, "r" if dry_run else "a", actor=actor) as store:
+    with ModelStore.open(model, "r" if dry_run else "a", actor=actor) as store:
         numbers = [revision.number for revision in store.history()]
         forgotten = [number for number in numbers if number < (keep_from or store.revision)]
         freed = None if dry_run else store.vacuum(keep_from=keep_from)

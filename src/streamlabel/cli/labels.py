@@ -19,7 +19,6 @@ from streamlabel.cli.options import (
     megabytes,
     model_argument,
     new_label_name,
-    open_store,
     plural,
 )
 from streamlabel.cli.output import format_table, json_option, write
@@ -45,7 +44,7 @@ def labels(model: Path, match: str, sort: str, revision: int | None, as_json: bo
 
     Texts that were only taken for no (see add-label) count as no.
     """
-    with open_store(model, revision=revision) as store:
+    with ModelStore.open(model, revision=revision) as store:
         records, sizes, number = store.labels(), store.sizes(), store.revision
     chosen = sorted((record for record in records if match.casefold() in record.name.casefold()), key=SORTS[sort])
     data = {
@@ -78,7 +77,7 @@ def relations(model: Path, label: str | None, k: int, as_json: bool) -> None:
 
     Labels of fit resemble none: they were learned from all rows, without the help of others.
     """
-    with open_store(model) as store:
+    with ModelStore.open(model) as store:
         names = store.label_names
         wanted = None if label is None else known_label(names, label, model)
         classifier = store.model(learning=False)
@@ -125,7 +124,7 @@ def merge(model: Path, names: tuple[str, ...], into: str, actor: str, dry_run: b
     It is learned again from all their answers where these are kept, else it is their mean, weighted by yes answers. It
     has an id of its own; rollback brings the others back.
     """
-    with open_store(model, "r" if dry_run else "a", actor=actor) as store:
+    with ModelStore.open(model, "r" if dry_run else "a", actor=actor) as store:
         known = store.label_names
         chosen = list(dict.fromkeys(known_label(known, name, model) for name in names))
         target = into if into in known else new_label_name(into, known)
@@ -156,7 +155,7 @@ def threshold(model: Path, label: str, value: str | None, actor: str, dry_run: b
     """
     wanted = _number(value)
     changes = value is not None and not dry_run
-    with open_store(model, "a" if changes else "r", actor=actor) as store:
+    with ModelStore.open(model, "a" if changes else "r", actor=actor) as store:
         label = known_label(store.label_names, label, model)
         record = next(one for one in store.labels() if one.name == label)
         learned = _learned(store, record)
@@ -186,7 +185,7 @@ def _learned(store: ModelStore, record: LabelRecord) -> float:
     """The threshold of the oldest revision that has the label with the same classifier."""
     for revision in reversed(store.history(record.name)):
         try:
-            with open_store(store.path, revision=revision.number) as older:
+            with ModelStore.open(store.path, revision=revision.number) as older:
                 same = [one for one in older.labels() if (one.id, one.checksum) == (record.id, record.checksum)]
         except NotFoundError:  # a vacuum forgot it
             continue

@@ -35,7 +35,6 @@ from streamlabel.types import Dataset, TextDataset
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 READABLE = ("arff", "csv", "jsonl", "ndjson", "npz", "parquet", "svm", "tsv")
-CLOSE = 0.85  # of two names: one letter more in three, or another one in seven
 SECOND_FILE = {"arff": "xml", "npz": "Y_path", "xc": "labels_path"}  # what their readers call it
 
 
@@ -238,32 +237,15 @@ def dry_run_option(function: _Function) -> _Function:
     return click.option("--dry-run", is_flag=True, help="Say what would happen; change nothing.")(function)
 
 
-def open_store(path: Path, mode: str = "r", *, actor: str = "", **options: Any) -> ModelStore:
-    """The stored model, with an error that a person at a shell can act on where there is none."""
-    _check_model(path)
-    return ModelStore.open(path, mode, actor=actor, **options)
-
-
-def _check_model(path: Path) -> None:
-    if not path.exists():
-        raise NotFoundError(f"{path}: there is no model; 'streamlabel fit {path} FILE' makes one")
-
-
 def has_texts(store: ModelStore) -> bool:
     """Whether the model takes texts; others take rows of numbers."""
     return VECTORIZER in store.parts()
 
 
-def open_tagger(path: Path, mode: str = "r", *, actor: str = "") -> Tagger:
-    """The stored model as a tagger; an error where it does not take texts."""
-    _check_model(path)
-    return Tagger.open(path, mode, actor=actor)
-
-
 def open_model(path: Path, mode: str = "r", *, actor: str = "") -> tuple[ModelStore, Tagger | None]:
     """The stored model, and as a tagger where it takes texts."""
     try:
-        tagger = open_tagger(path, mode, actor=actor)
+        tagger = Tagger.open(path, mode, actor=actor)
     except DataError as error:
         if error.hint is not Hint.TAKES_ROWS:
             raise
@@ -298,8 +280,8 @@ def new_label_name(given: str, known: Collection[str]) -> str:
     twins = [other for other in others if other.casefold() == name.casefold()]
     for twin in twins:
         remark(f"warning: there is a label {twin!r}, which differs from {name!r} only by case")
-    numbers = re.findall(r"\d", name)  # names with other numbers are not mistyped
-    question = did_you_mean(name, (other for other in others if re.findall(r"\d", other) == numbers), CLOSE)
+    same_digits = (other for other in others if re.findall(r"\d", other) == re.findall(r"\d", name))
+    question = did_you_mean(name, same_digits, 0.85)  # one letter more in three, or another one in seven
     if question and not twins and len(others) == len(known):
         remark(f"warning: {name!r} is close to a label that is known; {question}")
     return name

@@ -14,16 +14,14 @@ import click
 
 from streamlabel.errors import Hint
 
-_DOCTOR = "'streamlabel doctor MODEL'"
-_REPAIR = "'streamlabel doctor MODEL --repair'"
+_DOCTOR, _REPAIR = "'streamlabel doctor MODEL'", "'streamlabel doctor MODEL --repair'"
 _STILL_READ = "commands that change nothing can still read it"
 SHELL_WORDS = {
     Hint.BACKUP: "restore it from a backup",
     Hint.CLOSE_QUOTE: "close its quote",
-    Hint.CREATE: "'streamlabel fit' makes one",
+    Hint.CREATE: "'streamlabel fit {} FILE' makes one",
     Hint.DOCTOR: f"run {_DOCTOR}",
     Hint.DOCTOR_OR_BACKUP: f"run {_DOCTOR}, or restore it from a backup",
-    Hint.DOCTOR_SAVES: f"{_DOCTOR} says what can be saved",
     Hint.FORMAT: "--format gives it, one of {}",
     Hint.HISTORY: "'streamlabel history MODEL' says what there was",
     Hint.LABELS: "'streamlabel labels MODEL' lists all",
@@ -31,11 +29,11 @@ SHELL_WORDS = {
     Hint.LABELS_OF_ROWS: "give Y with --labels-file, or the folder that holds both",
     Hint.LABEL_BY_LABEL: "choose a revision that is whole, or bring {} back one by one with --label",
     Hint.LARGER_LIMIT: "is it the right file?",
+    Hint.LEAVE_OUT: f"{_REPAIR} takes it out, and the others can be used",
     Hint.MORE_MEMORY: "split the file",
     Hint.ONE_CONTENT: "leave one of the two out",
     Hint.OTHER_FOLDER: "wait until that ends, or choose another folder with --out",
     Hint.QUESTION: "--question NAME says which to read",
-    Hint.QUESTION_AND_TEXT: "--question NAME says so (and --text FIELD)",
     Hint.READ_ONLY: _STILL_READ,
     Hint.REPAIR: f"run {_REPAIR} first",
     Hint.REPEATED_LABELS: "keep one",
@@ -46,7 +44,6 @@ SHELL_WORDS = {
     Hint.VOCABULARY: "give more texts, or longer ones",
     Hint.WAIT_OR_READ: f"wait until that ends; {_STILL_READ}",
     Hint.WEAK_NO: "--weak-no is 0: give at least one text that it does not apply to",
-    Hint.WITHOUT_DAMAGED: f"{_REPAIR} takes it out, and the others can be used",
     Hint.WITHOUT_LEARNING: f"{_REPAIR} takes it out",
 }
 

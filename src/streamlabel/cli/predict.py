@@ -23,7 +23,6 @@ from streamlabel.cli.options import (
     file_options,
     has_texts,
     model_argument,
-    open_store,
     read_set,
     read_texts,
     say_guess,
@@ -85,7 +84,7 @@ def predict(
     form = _form(out, to, as_json)
     if out is not None:
         _check_out(out, [file, options.labels_file], force=force)
-    with open_store(model, cache_bytes=limit // 2) as store:
+    with ModelStore.open(model, cache_bytes=limit // 2) as store:
         size = rows_per_block or rows_within(limit // 2, TEXT_BYTES)
         blocks = _of_texts if has_texts(store) else _of_rows
         classifier = store.model(learning=False)
@@ -224,7 +223,7 @@ def evaluate(model: Path, file: str, k: tuple[int, ...], per_label: bool, as_jso
     counted, and a row without any that it knows counts 0 in P@k and nDCG@k. Macro AUC is over the labels with rows of
     both kinds, macro F1 over those with a yes, true or said.
     """
-    with open_store(model) as store:
+    with ModelStore.open(model) as store:
         data, columns = read_set(file, FileOptions.of(arguments), n_features=store.n_features)
         say_guess(file, columns)
         X = _rows(store, data, file)
@@ -312,11 +311,10 @@ def _text(found: dict[str, Any]) -> str:
     if found["unknown_tags"]:
         lines.append(f"{plural(found['unknown_tags'], 'tag')} of the file left out: the model does not know them")
     if found["n_rows_without_tags"]:
-        rows_without = plural(found["n_rows_without_tags"], "row")
-        lines.append(f"{rows_without} without a tag that the model knows: 0 in P@k and nDCG@k, and every yes a mistake")
-    skipped = {"n_rows", "n_labels", "unknown_tags", "n_rows_without_tags", "labels"}
-    skipped |= {"n_labels_left_out", "n_labels_not_in_f1"}
-    rows = [[name, _percent(value)] for name, value in found.items() if name not in skipped]
+        without = f"{plural(found['n_rows_without_tags'], 'row')} without a tag that the model knows"
+        lines.append(f"{without}: 0 in P@k and nDCG@k, and every yes a mistake")
+    measures = [name for name in found if not name.startswith("n_") and name not in ("unknown_tags", "labels")]
+    rows = [[name, _percent(found[name])] for name in measures]
     lines.append(format_table(["measure", ""], rows, right=(1,)))
     if found["n_labels_left_out"]:
         lines.append(f"{plural(found['n_labels_left_out'], 'label')} with one kind of row only: not in macro AUC")

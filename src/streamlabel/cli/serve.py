@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from streamlabel.cli.options import actor_option, model_argument, open_tagger, plural
+from streamlabel.cli.options import actor_option, model_argument, plural
 from streamlabel.cli.output import json_option, write
+from streamlabel.tagging.tagger import Tagger
 
 
 @click.command()
@@ -57,7 +58,7 @@ def serve(
     if token is None and not is_loopback(address):
         raise click.UsageError(f"other machines can reach {host}; give --token-file, or --host 127.0.0.1")
     names = names_of(host, address, [host_name(name) for name in allowed])
-    living = LivingTagger(open_tagger(model), actor=actor, read_only=read_only)
+    living = LivingTagger(Tagger.open(model), actor=actor, read_only=read_only)
     server = make_server(create_app(living, Gate(names, token)))
     listener = listen(address, port)
     view = living.view()

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from streamlabel.cli.options import FileOptions, known_label, model_argument, open_tagger, read_texts
+from streamlabel.cli.options import FileOptions, known_label, model_argument, read_texts
 from streamlabel.cli.output import format_table, json_option, remark, write
 from streamlabel.errors import DataError
 from streamlabel.tagging.explain import N_WORDS, Explanation, explanation_data
+from streamlabel.tagging.tagger import Tagger
 
 
 @click.command()
@@ -24,7 +25,7 @@ def suggest(model: Path, texts: tuple[str, ...], k: int, as_json: bool) -> None:
     A label is marked yes where its score exceeds its own threshold, which stands beside it: a score orders labels, it
     is no probability. For many texts, use predict.
     """
-    tagger = open_tagger(model)
+    tagger = Tagger.open(model)
     wanted = _texts(texts)
     thresholds = dict(zip(tagger.label_names_, tagger.classifier_.thresholds_.tolist(), strict=True))
     data = [
@@ -56,7 +57,7 @@ def explain(model: Path, text: str, label: str | None, words: int, as_json: bool
 
     The words that spoke for and against it, and what the labels say that it was learned to resemble.
     """
-    tagger = open_tagger(model)
+    tagger = Tagger.open(model)
     (text,) = _texts((text,), whole=True)
     label = tagger.suggest(text, 1)[0][0] if label is None else known_label(tagger.label_names_, label, model)
     found = tagger.explain(text, label, words)

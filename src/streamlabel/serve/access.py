@@ -32,21 +32,16 @@ BUSY = "another process is changing the model; try again in a moment"
 BROKEN = "the model could not be read or written"
 LOG = "the log of the service says why"
 MEND = "whoever runs the service can mend it with 'streamlabel doctor'"
-DAMAGED = (Hint.DOCTOR, Hint.DOCTOR_SAVES, Hint.REPAIR, Hint.WITHOUT_DAMAGED, Hint.WITHOUT_LEARNING)
 RESTORE = "whoever runs the service can restore it from a backup"
-SERVICE_WORDS = (
-    dict.fromkeys(Hint, LOG)
-    | dict.fromkeys(DAMAGED, MEND)
-    | {
-        Hint.BACKUP: RESTORE,
-        Hint.CREATE: "changes wait until it is back",
-        Hint.DOCTOR_OR_BACKUP: RESTORE,
-        Hint.LABELS: "GET /labels lists all",
-        Hint.LABEL_BY_LABEL: "choose a revision that is whole",
-        Hint.WAIT_OR_READ: "try again in a moment",
-        Hint.WEAK_NO: "give at least one text that it does not apply to",
-    }
-)
+SERVICE_WORDS = {
+    **dict.fromkeys(Hint, ""),  # nothing that the asker could do
+    **dict.fromkeys((Hint.DOCTOR, Hint.LEAVE_OUT, Hint.REPAIR, Hint.WITHOUT_LEARNING), MEND),
+    **dict.fromkeys((Hint.BACKUP, Hint.DOCTOR_OR_BACKUP), RESTORE),
+    Hint.LABELS: "GET /labels lists all",
+    Hint.LABEL_BY_LABEL: "choose a revision that is whole",
+    Hint.WAIT_OR_READ: "try again in a moment",
+    Hint.WEAK_NO: "give at least one text that it does not apply to",
+}
 
 
 class Refusal(Exception):
@@ -75,7 +70,7 @@ def refusal_for(error: StreamlabelError) -> Refusal:
         return Refusal(503, GONE)
     if isinstance(error, ConflictError):
         return Refusal(409, BUSY, {"Retry-After": "1"})
-    return Refusal(500, f"{BROKEN}; {LOG if error.hint is None else SERVICE_WORDS[error.hint]}")
+    return Refusal(500, f"{BROKEN}; {(error.hint and SERVICE_WORDS[error.hint]) or LOG}")
 
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

@@ -211,4 +211,4 @@ class StoredClassifiers(ClassifierBlocks):
             problem = self._snapshot.problem(int(label))
             if problem:
                 complaint = self._snapshot.complaint(int(label), problem)
-                raise DataError(complaint, source=self._snapshot.folder, hint=Hint.WITHOUT_DAMAGED)
+                raise DataError(complaint, source=self._snapshot.folder, hint=Hint.LEAVE_OUT)

@@ -22,7 +22,7 @@ PICKLES = (".pkl", ".pickle", ".joblib")
 def check_directory(folder: Path) -> None:
     """Check that a directory has a catalogue and plain files only: no links, no devices."""
     if not folder.exists():
-        raise NotFoundError(f"{folder}: there is no such model", hint=Hint.CREATE)
+        raise NotFoundError(f"{folder}: there is no model", hint=Hint.CREATE, hint_value=str(folder))
     if folder.suffix in PICKLES or folder.is_file():
         raise DataError("is a file; a stored model is a directory (pickled models are not read)", source=folder)
     try:
@@ -85,7 +85,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
     try:
         descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o644)
     except FileNotFoundError as error:
-        raise NotFoundError(f"{path}: there is no such file", hint=Hint.DOCTOR_SAVES) from error
+        raise NotFoundError(f"{path}: there is no such file", hint=Hint.DOCTOR) from error
     except OSError as error:
         raise DataError(f"cannot be opened: {error.strerror}", source=path) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

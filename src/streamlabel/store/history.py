@@ -142,8 +142,7 @@ def read_history(connection: sqlite3.Connection, folder: Path, label: str | None
     try:
         return [Revision(row[0], row[1], row[2], row[3], json.loads(row[4])) for row in rows]
     except (TypeError, ValueError, RecursionError) as error:
-        problem = f"its history is damaged ({error})"
-        raise DataError(problem, source=folder / CATALOGUE, hint=Hint.DOCTOR) from error
+        raise DataError(f"its history is damaged ({error})", source=folder / CATALOGUE, hint=Hint.DOCTOR) from error
 
 
 def read_metrics(connection: sqlite3.Connection, label: int | None) -> list[Metric]:

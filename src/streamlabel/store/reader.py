@@ -87,8 +87,7 @@ class Snapshot:
         try:
             return self.names.index(name)
         except ValueError:
-            problem = f"no label is called {name!r} in revision {self.revision}"
-            raise NotFoundError(problem, hint=Hint.LABELS) from None
+            raise NotFoundError(f"no label is called {name!r} in revision {self.revision}", hint=Hint.LABELS) from None
 
 
 def load_snapshot(
@@ -144,8 +143,7 @@ def read_snapshot(
     segments = dict(known or {})
     for number in used:
         if number not in files or files[number].kind == PART:
-            problem = f"a label lies in segment {number}, which is not there"
-            raise DataError(problem, source=source, hint=Hint.DOCTOR)
+            raise DataError(f"a label lies in segment {number}, which is not there", source=source, hint=Hint.DOCTOR)
         if number not in segments:
             segments[number] = Segment(folder, files[number])
     snapshot = Snapshot(folder, revision, meta, {number: segments[number] for number in used}, **columns)

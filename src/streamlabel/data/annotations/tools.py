@@ -320,7 +320,8 @@ def parse_label_studio_flat(record: dict[str, Any], options: Options) -> Annotat
     if question is None:
         controls = [name for name in fields if name != text_field]
         if text_field is None or len(controls) > 1:
-            raise DataError(f"which of {controls[:20]} was asked is not said", hint=Hint.QUESTION_AND_TEXT)
+            hint = Hint.TEXT_FIELD if text_field is None else Hint.QUESTION
+            raise DataError(f"which of {controls[:20]} was asked is not said", hint=hint)
         question = controls[0] if controls else None
     text = pick_text({name: value for name, value in fields.items() if name != question}, text_field)
     id_ = id_of(record.get("id"))
