@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from streamlabel.errors import DataError
 from streamlabel.types import CSR, FloatArray
 
 MAX_NAME_LENGTH = 200
+JOINERS = "\u200c\u200d"  # invisible, but needed inside words of some scripts, and in emoji
 
 
 def canonical_csr(X: Any, *, dtype: Any = None, name: str = "X") -> CSR:
@@ -24,6 +26,8 @@ def canonical_csr(X: Any, *, dtype: Any = None, name: str = "X") -> CSR:
         X = np.asarray(X)
     if X.ndim != 2:
         raise DataError(f"{name} has {X.ndim} dimension(s); expected a matrix (n_rows, n_columns)")
+    if X.dtype.kind in "OUS":
+        check_numbers(X, name)
     if dtype is None:
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     try:
@@ -37,6 +41,17 @@ def canonical_csr(X: Any, *, dtype: Any = None, name: str = "X") -> CSR:
         row = int(np.searchsorted(matrix.indptr, np.flatnonzero(~np.isfinite(matrix.data))[0], side="right")) - 1
         raise DataError(f"{name} contains NaN or infinity, first in row {row}; remove or impute such rows")
     return matrix
+
+
+def check_numbers(X: Any, name: str) -> None:
+    """Refuse cells of an object array that are no numbers: None and '' are not 0, they are unknown."""
+    cells: Any = np.ravel(X.data if sparse.issparse(X) else X)  # type: ignore[attr-defined]
+    for place, cell in enumerate(cells.tolist()):
+        if not isinstance(cell, Number):
+            where = "" if sparse.issparse(X) else f" in row {place // X.shape[1]}"
+            unknown = cell is None or str(cell).strip() in ("", "<NA>", "nan", "NaT")
+            advice = "; an unknown answer is not no: leave such rows out, or say what was asked" if unknown else ""
+            raise DataError(f"{name} cannot be read as numbers: it holds {cell!r}{where}{advice}")
 
 
 def checked_matrix(M: Any, *, name: str = "X") -> CSR | FloatArray:
@@ -72,14 +87,23 @@ def check_label_names(names: Iterable[str], n_labels: int, *, taken: Iterable[st
     """Check label names: as many as labels, 1 to 200 characters, printable, all different. Returns NFC strings."""
     if isinstance(names, str):
         raise DataError(f"label_names is the string {names!r}; give a list of names, [{names!r}]")
-    result = tuple(unicodedata.normalize("NFC", str(name)) for name in names)
+    given = tuple(names)
+    for position, name in enumerate(given):
+        if not isinstance(name, str):
+            raise DataError(f"label name {position} is {name!r}, of type {type(name).__name__}; names are strings")
+    result = tuple(unicodedata.normalize("NFC", name) for name in given)
     if len(result) != n_labels:
         raise DataError(f"{len(result)} label names for {n_labels} labels; give one name a column of Y")
     for position, name in enumerate(result):
         if not 1 <= len(name) <= MAX_NAME_LENGTH:
             raise DataError(f"label name {position} has {len(name)} characters; 1 to {MAX_NAME_LENGTH} are allowed")
-        if any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
-            raise DataError(f"label name {position} ({name!r}) contains a control character; remove it")
+        for character in name:
+            kind = unicodedata.category(character)
+            if kind in ("Cc", "Cs"):
+                raise DataError(f"label name {position} ({name!r}) contains a control character; remove it")
+            if kind in ("Cf", "Zl", "Zp") and (character not in JOINERS or name[0] in JOINERS or name[-1] in JOINERS):
+                code = f"U+{ord(character):04X}"
+                raise DataError(f"label name {position} ({name!a}) contains {code}, which is invisible; remove it")
     seen = set(taken)
     for name in result:
         if name in seen:

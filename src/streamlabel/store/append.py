@@ -32,7 +32,13 @@ CHUNK = 64
 
 
 def write_model(
-    path: Path, model: StreamingLabelClassifier, *, keep_rows: bool, parts: Mapping[str, Part], actor: str
+    path: Path,
+    model: StreamingLabelClassifier,
+    *,
+    keep_rows: bool,
+    parts: Mapping[str, Part],
+    private: bool,
+    actor: str,
 ) -> None:
     """Write a model into a new directory, which appears whole, or not at all."""
     facts = facts_of_model(model)
@@ -41,7 +47,8 @@ def write_model(
     aside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        aside.mkdir(0o700 if private else 0o777)
         create_catalogue(aside)
         writer = StoreWriter(aside, facts.n_features, actor)
         try:

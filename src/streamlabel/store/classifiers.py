@@ -69,6 +69,10 @@ class StoredClassifiers(ClassifierBlocks):
         order = np.argsort(self._owner, kind="stable")
         self._members = np.split(order, np.cumsum(np.bincount(self._owner, minlength=len(self._keys)))[:-1])
 
+    def __reduce__(self) -> Any:
+        """Copies and pickles are in memory and know no file; their scores are the same up to rounding."""
+        return _in_memory, (self.n_features, self.weights(), self.intercept)
+
     def appended(self, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:
         return StoredClassifiers(self._snapshot, self._cache, self._tail.appended(weights, intercept))
 
@@ -212,3 +216,7 @@ class StoredClassifiers(ClassifierBlocks):
             if problem:
                 complaint = self._snapshot.complaint(int(label), problem)
                 raise DataError(complaint, source=self._snapshot.folder, hint=Hint.LEAVE_OUT)
+
+
+def _in_memory(n_features: int, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:
+    return ClassifierBlocks(n_features).appended(weights, intercept)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from streamlabel.errors import DataError, NotFoundError
 from streamlabel.store.changes import end_versions
 from streamlabel.store.damage import DamagedVersion, damaged_versions
 from streamlabel.store.format import CATALOGUE, HEADER_SIZE
-from streamlabel.store.guard import open_regular
+from streamlabel.store.guard import UnreadableError, open_regular
 from streamlabel.store.parts import read_part
 from streamlabel.store.reader import latest_revision, read_files, read_meta
 from streamlabel.store.seals import digest_by_revision, facts_seal, seal
@@ -30,7 +31,7 @@ from streamlabel.store.segments import create_file, header_of, header_problem, s
 from streamlabel.store.sqlite import reading
 from streamlabel.store.writer import Change, StoreWriter
 
-HISTORY = "history"
+HISTORY, UNREADABLE = "history", "unreadable"
 WITHOUT = {  # what a model cannot do without a part of ours
     "learning": "the labels stay, and new ones are learned from their own examples only; fit again to have it back",
     "trials": "nothing is lost, they are run again when they are needed",
@@ -72,7 +73,9 @@ def _examine(folder: Path, repair: bool) -> list[Finding]:
         broken = list(_tables(connection))
     if broken:
         return broken
-    findings = list(_files(folder))
+    findings = [*_leftovers(folder), *_files(folder)]
+    if any(finding.kind == UNREADABLE for finding in findings):
+        return findings  # what cannot be opened now may be whole: nothing is judged, nothing is taken out
     if repair and findings:
         with closing(_writer(folder)) as writer:
             findings = [_mend_file(writer, finding) for finding in findings]
@@ -129,8 +132,11 @@ def _files(folder: Path) -> Iterator[Finding]:
     for number, info in files.items():
         try:
             descriptor = open_regular(folder / info.name)
-        except (DataError, NotFoundError):
+        except NotFoundError:
             yield Finding("missing", number, info.name, "is not there", "its rows are lost; put it back if you can")
+            continue
+        except UnreadableError as error:
+            yield Finding(UNREADABLE, number, info.name, error.problem, "see to that first; repair takes nothing out")
             continue
         with os.fdopen(descriptor, "rb") as file:
             problem, size = header_problem(info, file.read(HEADER_SIZE)), os.fstat(descriptor).st_size
@@ -138,6 +144,25 @@ def _files(folder: Path) -> Iterator[Finding]:
             problem = f"has {size} bytes instead of {HEADER_SIZE + info.n_bytes}"
         if problem:
             yield Finding("file", number, info.name, problem, "repair mends it")
+
+
+def _leftovers(folder: Path) -> Iterator[Finding]:
+    """Directories of models that were being written when their process was killed."""
+    pattern = re.compile(re.escape(f".{folder.name}.") + r"(\d+)\.new")
+    for path in sorted(folder.absolute().parent.iterdir()):
+        found = pattern.fullmatch(path.name)
+        if found and path.is_dir() and not path.is_symlink() and not _runs(int(found[1])):
+            yield Finding("leftover", path.name, path.name, "was left by a run that was killed", "repair removes it")
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def _with_labels(connection: sqlite3.Connection, finding: Finding, damaged: Sequence[DamagedVersion]) -> Finding:
@@ -148,7 +173,7 @@ def _with_labels(connection: sqlite3.Connection, finding: Finding, damaged: Sequ
         (finding.subject,),
     ).fetchone()
     n_lost = sum(version.segment == finding.subject and version.retired is None for version in damaged)
-    if finding.kind == "missing" or not n_labels:
+    if finding.kind in ("missing", "leftover") or not n_labels:
         return finding
     whole = f"{n_labels - n_lost} of its {n_labels} labels are whole and stay"
     return replace(finding, remedy=f"{finding.remedy}; {whole}")
@@ -199,6 +224,9 @@ def _orphans(folder: Path) -> Iterator[Finding]:
 
 def _mend_file(writer: StoreWriter, finding: Finding) -> Finding:
     """Make a file long enough, with its header; what was in it stays. A file that is gone comes back empty."""
+    if finding.kind == "leftover":
+        shutil.rmtree(writer.folder.absolute().parent / str(finding.subject), ignore_errors=True)
+        return _done(finding, "was removed")
     info = writer.file_info(int(finding.subject))
     path = writer.folder / info.name
     if finding.kind == "missing":

@@ -7,7 +7,10 @@ import os
 import socket
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -80,17 +83,23 @@ def check_length(folder: Path) -> None:
         raise DataError(f"{problem}; it is damaged", source=path, hint=Hint.DOCTOR_OR_BACKUP)
 
 
+class UnreadableError(DataError):
+    """A file that is there but cannot be opened: rights, links, too many open files, a device that fails."""
+
+
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
     """Open a plain file, without following links; returns its descriptor."""
     try:
-        descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o644)
+        # A pipe that nobody writes to would keep a plain open waiting for ever.
+        extra = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_BINARY", "O_NONBLOCK", "O_CLOEXEC"))
+        descriptor = os.open(path, reduce(or_, extra, flags), 0o644)
     except FileNotFoundError as error:
         raise NotFoundError(f"{path}: there is no such file", hint=Hint.DOCTOR) from error
     except OSError as error:
-        raise DataError(f"cannot be opened: {error.strerror}", source=path) from error
+        raise UnreadableError(f"cannot be opened: {error.strerror}", source=path) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise DataError("is not a plain file", source=path)
+        raise UnreadableError("is not a plain file", source=path)
     return descriptor
 
 
@@ -135,9 +144,10 @@ class FileLock:
             os.close(self._descriptor)
             raise ConflictError(f"{guarded}: {holder} is writing to it", hint=hint)
         note = {"pid": os.getpid(), "host": socket.gethostname(), "actor": actor, "since": now()}
-        os.ftruncate(self._descriptor, 0)
-        os.lseek(self._descriptor, 0, os.SEEK_SET)
-        os.write(self._descriptor, json.dumps(note).encode())
+        with suppress(OSError):  # a full disk: the lock is held all the same, others are told "another process"
+            os.ftruncate(self._descriptor, 0)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            os.write(self._descriptor, json.dumps(note).encode())
 
     def release(self) -> None:
         """Give the lock back."""

@@ -32,6 +32,7 @@ from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.types import CSR
 
 CACHE = 1 << 30
+RESERVED = ("learning", "texts", "trials", "vectorizer")  # parts that the package writes
 
 
 class ModelStore(StoredModel):
@@ -61,8 +62,10 @@ class ModelStore(StoredModel):
         cache_bytes: int,
         writer: StoreWriter | None = None,
         catalogue: sqlite3.Connection | None = None,
+        *,
+        mapped: bool = True,
     ) -> None:
-        super().__init__(snapshot, cache_bytes, catalogue)
+        super().__init__(snapshot, cache_bytes, catalogue, mapped=mapped)
         self._writer = writer
         self._learner: StreamingLabelClassifier | None = None
 
@@ -74,6 +77,7 @@ class ModelStore(StoredModel):
         *,
         keep_rows: bool = True,
         parts: Mapping[str, Part] | None = None,
+        private: bool = True,
         actor: str = "",
     ) -> ModelStore:
         """Store a fitted model in a new directory, and open it for writing.
@@ -81,8 +85,9 @@ class ModelStore(StoredModel):
         keep_rows : also keep the rows of `fit` and their answers, so that labels can be added after a restart as if
             there had been none; `sizes` says what that takes
         parts : what to put beside the labels, by name
+        private : nobody else on this machine may read the directory; False leaves that to the umask
         """
-        write_model(Path(path), model, keep_rows=keep_rows, parts=parts or {}, actor=actor)
+        write_model(Path(path), model, keep_rows=keep_rows, parts=parts or {}, private=private, actor=actor)
         return cls.open(path, "a", actor=actor)
 
     @classmethod
@@ -94,6 +99,7 @@ class ModelStore(StoredModel):
         revision: int | None = None,
         leave_out_damaged: bool = False,
         cache_bytes: int = CACHE,
+        mapped: bool = True,
         actor: str = "",
     ) -> ModelStore:
         """Open a stored model to read ("r") or to append ("a").
@@ -101,6 +107,8 @@ class ModelStore(StoredModel):
         revision : an older one, to read
         leave_out_damaged : check every row now, and go on without the labels whose rows are damaged
         cache_bytes : how much of the classifiers may be kept as float64 between calls
+        mapped : False reads the classifiers at once instead of mapping their files (to read): the model then takes
+            their size in memory, and nothing that happens to the files matters to it
         actor : who writes, for the history and for others who would like to
         """
         folder = Path(path)
@@ -109,10 +117,10 @@ class ModelStore(StoredModel):
         if mode == "a" and (revision is not None or leave_out_damaged):
             raise DataError("an older revision, or a part of a damaged one, can only be read; use mode='r'")
         if mode == "r":
-            snapshot, catalogue = load_snapshot(folder, revision, lenient=leave_out_damaged)
+            snapshot, catalogue = load_snapshot(folder, revision, lenient=leave_out_damaged, mapped=mapped)
             if leave_out_damaged:
                 snapshot = without_damaged(snapshot)
-            return cls(snapshot, cache_bytes, catalogue=catalogue)
+            return cls(snapshot, cache_bytes, catalogue=catalogue, mapped=mapped)
         check_directory(folder)
         writer = StoreWriter(folder, actor=actor)
         try:
@@ -203,6 +211,8 @@ class ModelStore(StoredModel):
 
     def put_part(self, name: str, content: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> int:
         """Put JSON and arrays beside the labels, in place of what had that name."""
+        if name in RESERVED:
+            raise ConflictError(f"the name {name!r} is kept for what a model itself puts there; choose another one")
         return self._change(changes.put_part, name, Part(content, arrays or {}), key=None)
 
     def put_metric(self, label: str, name: str, value: float, n_answers: int) -> int:

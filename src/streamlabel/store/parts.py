@@ -24,6 +24,7 @@ from streamlabel.store.segments import FileInfo, map_file
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TYPES = re.compile(r"[<|](?:[fiu][1248]|b1)")
 ALIGNMENT = 64
+MOST_READ = 64 << 20  # bytes of an array that is read instead of mapped
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +127,8 @@ def _read_array(
     if len(content) != n_bytes or zlib.crc32(content) != expected:
         problem = f"array {name!r} is damaged: its checksum is wrong"
         raise DataError(problem, source=folder / info.name, hint=Hint.DOCTOR)
+    if n_bytes < MOST_READ:  # a file that is cut later does not matter to what was read
+        content = memoryview(bytes(content))
     return np.frombuffer(content, dtype).reshape(shape) if n_bytes else np.empty(shape, dtype)
 
 

@@ -91,7 +91,7 @@ class Snapshot:
 
 
 def load_snapshot(
-    folder: Path, revision: int | None = None, *, lenient: bool = False
+    folder: Path, revision: int | None = None, *, lenient: bool = False, mapped: bool = True
 ) -> tuple[Snapshot, sqlite3.Connection]:
     """The newest revision, or that one, and a copy of the catalogue that it was read from.
 
@@ -102,7 +102,7 @@ def load_snapshot(
         catalogue = copied(folder)
         try:
             with explain(folder):
-                return read_snapshot(folder, catalogue, revision, lenient=lenient), catalogue
+                return read_snapshot(folder, catalogue, revision, lenient=lenient, mapped=mapped), catalogue
         except NotFoundError:
             catalogue.close()
             if attempt == MOST_TRIES - 1:
@@ -120,6 +120,7 @@ def read_snapshot(
     known: dict[int, Segment] | None = None,
     *,
     lenient: bool = False,
+    mapped: bool = True,
 ) -> Snapshot:
     """As `load_snapshot`, from a catalogue that is open; ``known`` segments are not mapped again."""
     source = folder / CATALOGUE
@@ -145,7 +146,7 @@ def read_snapshot(
         if number not in files or files[number].kind == PART:
             raise DataError(f"a label lies in segment {number}, which is not there", source=source, hint=Hint.DOCTOR)
         if number not in segments:
-            segments[number] = Segment(folder, files[number])
+            segments[number] = Segment(folder, files[number], mapped=mapped)
     snapshot = Snapshot(folder, revision, meta, {number: segments[number] for number in used}, **columns)
     _check_places(snapshot, source)
     if not lenient:
@@ -190,7 +191,7 @@ def _check_sealed(
     if damaged:
         name = rows[damaged[0]][1]
         problem = f"label {name!r}: the checksum of its entry in the catalogue is wrong"
-        raise DataError(problem, source=source, hint=Hint.WITHOUT_DAMAGED)
+        raise DataError(problem, source=source, hint=Hint.LEAVE_OUT)
     columns = "number, at, actor, action, detail, digest"
     row = connection.execute(f"SELECT {columns}, seal FROM revision WHERE number = ?", (revision,)).fetchone()
     if row is None or seal(*row[:-1]) != row[-1]:

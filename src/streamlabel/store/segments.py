@@ -67,7 +67,27 @@ def create_file(folder: Path, info: FileInfo) -> int:
     return descriptor
 
 
+@dataclass(frozen=True, eq=False)
+class MappedFile:
+    """What follows the header of a numbered file: ``content``, mapped or read; ``whole`` is the map itself."""
+
+    content: memoryview
+    name: str
+    whole: mmap.mmap | None = None
+
+    def check(self) -> None:
+        """Refuse to read a mapped file that was cut since: the process would be ended, without a word."""
+        if self.whole is not None and self.whole.size() < len(self.whole):
+            problem = "was cut short while it was in use; open the model again when it is restored"
+            raise DataError(problem, source=self.name)
+
+
 def map_file(folder: Path, info: FileInfo, *, lenient: bool = False) -> memoryview:
+    """What follows the header of a file, mapped read-only; see `open_file`."""
+    return open_file(folder, info, lenient=lenient).content
+
+
+def open_file(folder: Path, info: FileInfo, *, lenient: bool = False, mapped: bool = True) -> MappedFile:
     """Map what follows the header of a file, read-only; shorter than ``n_bytes`` if the file was cut short.
 
     ``lenient`` takes a file that is too long, or has a wrong header, for what it may still hold.
@@ -82,9 +102,12 @@ def map_file(folder: Path, info: FileInfo, *, lenient: bool = False) -> memoryvi
         if problem and not lenient:
             raise DataError(problem, source=path, hint=Hint.DOCTOR)
         if size <= HEADER_SIZE:
-            return memoryview(b"")
-        whole = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
-        return whole[HEADER_SIZE : HEADER_SIZE + info.n_bytes]
+            return MappedFile(memoryview(b""), str(path))
+        if not mapped:
+            with os.fdopen(os.dup(descriptor), "rb") as file:
+                return MappedFile(memoryview(file.read(info.n_bytes)), str(path))
+        whole = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+        return MappedFile(memoryview(whole)[HEADER_SIZE : HEADER_SIZE + info.n_bytes], str(path), whole)
     finally:
         os.close(descriptor)
 
@@ -180,16 +203,18 @@ def room_for(n_features: int, n_before: int, n_now: int) -> int:
 
 
 class Segment:
-    """One mapped file of rows; ``lenient``: whatever its length and header."""
+    """One file of rows, mapped or read; ``lenient``: whatever its length and header."""
 
-    def __init__(self, folder: Path, info: FileInfo, *, lenient: bool = False) -> None:
+    def __init__(self, folder: Path, info: FileInfo, *, lenient: bool = False, mapped: bool = True) -> None:
         self.info = info
-        self._bytes = map_file(folder, info, lenient=lenient)
+        self._file = open_file(folder, info, lenient=lenient, mapped=mapped)
+        self._bytes = self._file.content
         whole = len(self._bytes) // (4 * info.n_features) if info.kind == DENSE else 0
         self._rows = np.frombuffer(self._bytes, _VALUE, whole * info.n_features).reshape(whole, info.n_features)
 
     def content(self, place: Place) -> memoryview | None:
         """The bytes of a row; None if they are not in the file."""
+        self._file.check()
         if self.info.kind == DENSE:
             start, size = 4 * self.info.n_features * place.slot, 4 * self.info.n_features
         else:
@@ -198,6 +223,7 @@ class Segment:
 
     def are_whole(self, slots: IntArray, expected: IntArray, intercept: FloatArray) -> bool:
         """Whether all these rows of a dense segment are whole: `problem` in one go."""
+        self._file.check()
         size = 4 * self.info.n_features
         if self.info.kind != DENSE or slots.max(initial=-1) >= len(self._rows):
             return False
@@ -224,12 +250,14 @@ class Segment:
 
     def dense_rows(self, slots: IntArray) -> FloatArray:
         """Rows (k, d) of a dense segment, float32; checked before by `problem`."""
+        self._file.check()
         if len(slots) and slots[-1] - slots[0] == len(slots) - 1 and (np.diff(slots) == 1).all():
             return self._rows[slots[0] : slots[-1] + 1]
         return self._rows[slots]
 
     def dense_cells(self, slots: IntArray, features: IntArray) -> FloatArray:
         """Single weights of a dense segment, float32; the two arrays are broadcast."""
+        self._file.check()
         return self._rows[slots, features]
 
     def sparse_row(self, place: Place) -> tuple[IntArray, FloatArray]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,9 +45,11 @@ Self = TypeVar("Self", bound="StoredModel")
 class StoredModel:
     """One revision of a stored model, read-only. It stays what it is while others write; `refresh` moves on."""
 
-    def __init__(self, snapshot: Snapshot, cache_bytes: int, catalogue: sqlite3.Connection | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, cache_bytes: int, catalogue: sqlite3.Connection | None = None, *, mapped: bool = True
+    ) -> None:
         self._snapshot = snapshot
-        self._cache = BlockCache(cache_bytes)
+        self._cache, self._mapped = BlockCache(cache_bytes), mapped
         self._classifiers: StoredClassifiers | None = None
         self._own: _OwnCatalogue | None = None if catalogue is None else _OwnCatalogue(snapshot, catalogue)
 
@@ -72,7 +74,7 @@ class StoredModel:
 
     def refresh(self) -> int:
         """Read the newest revision from now on; returns its number."""
-        snapshot, catalogue = load_snapshot(self.path)
+        snapshot, catalogue = load_snapshot(self.path, mapped=self._mapped)
         self._own = _OwnCatalogue(snapshot, catalogue)
         self._show(snapshot)
         return self.revision
@@ -137,7 +139,7 @@ class StoredModel:
         others = (finding for finding in examine(self.path) if (finding.kind, finding.subject) not in said)
         return [
             *(self._snapshot.complaint(column, problem) for column, problem in damaged),
-            *(f"{one.where}: {one.problem}" for one in others if one.kind not in ("orphan", HISTORY)),
+            *(f"{one.where}: {one.problem}" for one in others if one.kind not in ("orphan", "leftover", HISTORY)),
         ]
 
     def close(self) -> None:
@@ -150,6 +152,9 @@ class StoredModel:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{type(self).__name__} stands for files and cannot be copied; open {self.path} again")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r}, revision {self.revision}, {len(self.label_names)} labels)"

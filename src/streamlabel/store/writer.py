@@ -13,7 +13,7 @@ import sqlite3
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,12 +87,31 @@ class StoreWriter:
             try:
                 yield change
                 change.flush()
-                self.connection.execute("COMMIT")
             except BaseException:
-                self.forget()
-                if self.connection.in_transaction:
-                    self.connection.execute("ROLLBACK")
+                self._take_back()
                 raise
+            try:
+                self.connection.execute("COMMIT")
+            except BaseException as error:
+                with suppress(sqlite3.Error):
+                    self._take_back()
+                if isinstance(error, sqlite3.Error) and self._is_there(change.revision):
+                    problem = f"revision {change.revision} is written, but the disk did not confirm it ({error})"
+                    raise DataError(f"{problem}; look at history before it is repeated", source=self.folder) from error
+                raise
+
+    def _take_back(self) -> None:
+        self.forget()
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def _is_there(self, revision: int) -> bool:
+        """Whether a commit that failed is in the catalogue all the same."""
+        try:
+            (newest,) = self.connection.execute("SELECT max(number) FROM revision").fetchone()
+        except sqlite3.Error:
+            return True  # nobody knows
+        return bool(newest == revision)
 
     def segment(self, kind: int, n_rows: int, n_bytes: int) -> _OpenSegment:
         """The newest segment of this kind in which a row of so many bytes fits, or a new one."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 from streamlabel.classifier.losses import get_loss
 from streamlabel.errors import DataError, NotFoundError
 from streamlabel.types import CSR, FloatArray
-from streamlabel.validation import canonical_labels
+from streamlabel.validation import canonical_labels, check_numbers
 
 LARGEST_SQUARES = 1e150  # their squares are needed too
 
@@ -72,6 +72,9 @@ def read_past_labels(y: Any, n_rows: int, owner: str) -> tuple[CSR, Any]:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None")
     if not sparse.issparse(y):
         check_columns(y, "y")
+        values = np.asarray(y)
+        if values.dtype == object and values.ndim == 2 and values.shape[1] > 1:
+            check_numbers(values, "y")
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0, ensure_min_features=0)
         _check_rows(n_rows, y.shape[0])
     classes = None

@@ -243,11 +243,15 @@ class Tagger(BaseEstimator):
             self.classifier_ = self._store.model()
         return report_label(self.classifier_, self.vectorizer_, batch[0], time.perf_counter() - begin)
 
-    def save(self, path: str | os.PathLike[str], *, keep_rows: bool = True, actor: str = "") -> None:
+    def save(
+        self, path: str | os.PathLike[str], *, keep_rows: bool = True, private: bool = True, actor: str = ""
+    ) -> None:
         """Write the tagger into a new directory. This one goes on in memory; `open` goes on there.
 
         keep_rows : keep what is needed to learn labels there as well as here: the features of fit's texts and their
             answers; never the texts themselves. Without, a new label needs texts for yes and for no.
+
+        private : nobody else on this machine may read the directory; False leaves that to the umask
 
         Weights are rounded to float32. A vectoriser of the user's own is not stored, only its name.
         """
@@ -255,7 +259,9 @@ class Tagger(BaseEstimator):
         parts = {VECTORIZER: Part(state.content, state.arrays)}
         if keep_rows:
             parts[TEXTS] = Part({}, {"digests": self.text_digests_})
-        ModelStore.create(path, self.classifier_, keep_rows=keep_rows, parts=parts, actor=actor).close()
+        ModelStore.create(
+            path, self.classifier_, keep_rows=keep_rows, parts=parts, private=private, actor=actor
+        ).close()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], mode: str = "r", *, vectorizer: Any = None, actor: str = "") -> Self:
@@ -298,6 +304,10 @@ class Tagger(BaseEstimator):
         """Close the store so that others can write; this tagger can be read on."""
         if self._store is not None:
             self._store.close()
+
+    def __getstate__(self) -> Any:
+        """A copy, or a pickle, lives in memory: it does not write where this one does."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_store"}
 
     def __enter__(self) -> Self:
         return self
