@@ -38,6 +38,11 @@ def saved(path: Path, **changes: Any) -> Path:
     write_stats(SUMS, path)
     with np.load(path, allow_pickle=False) as file:
         arrays = {**file, **changes}
+    objects = any(getattr(value, "dtype", None) == object for value in changes.values())
+    if "checksum" not in changes and not objects:  # as somebody would write it who means harm
+        arrays["checksum"] = np.int64(
+            stats_file._checksum({name: value for name, value in arrays.items() if value is not None})
+        )
     np.savez(path, **{name: value for name, value in arrays.items() if value is not None})
     return path
 
@@ -76,7 +81,9 @@ def test_what_was_read_can_be_added(tmp_path: Path) -> None:
 
 WRONG = [
     ({"streamlabel_stats": None}, "holds no sums"),
-    ({"streamlabel_stats": np.int64(2)}, "format 2, this version reads 1"),
+    ({"streamlabel_stats": np.int64(3)}, "format 3, this version reads 2"),
+    ({"checksum": np.int64(5)}, "checksum is wrong"),
+    ({"checksum": None}, "checksum is wrong"),
     ({"streamlabel_stats": np.array("1")}, "not one whole number"),
     ({"n_rows": np.int64(-1)}, "-1 rows"),
     ({"n_rows": np.array([4, 4])}, "not one whole number"),
@@ -174,3 +181,37 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.
     assert (tmp_path / "a.npz").read_bytes() == before
     with pytest.raises(DataError, match=r"ends in \.npz"):
         write_stats(SUMS, tmp_path / "a.gz")
+
+
+def test_sums_of_the_first_format_are_read(tmp_path: Path) -> None:
+    path = saved(tmp_path / "a.npz", streamlabel_stats=np.int64(1), checksum=None)
+    assert_same(read_stats(path), SUMS)
+
+
+def flipped(content: bytes, positions: range, bits: range) -> int:
+    """How many flipped bits were read as something else."""
+    silent = 0
+    for position in positions:
+        for bit in bits:
+            damaged = bytearray(content)
+            damaged[position] ^= 1 << bit
+            with contextlib.suppress(DataError):
+                found = read_stats(io.BytesIO(bytes(damaged)))
+                try:
+                    assert_same(found, SUMS)
+                except AssertionError:
+                    silent += 1
+    return silent
+
+
+def test_a_flipped_bit_is_never_another_sum() -> None:
+    buffer = io.BytesIO()
+    write_stats(SUMS, buffer)
+    assert flipped(buffer.getvalue(), range(0, len(buffer.getvalue()), 3), range(0, 8, 5)) == 0
+
+
+@pytest.mark.slow
+def test_no_flipped_bit_is_another_sum() -> None:
+    buffer = io.BytesIO()
+    write_stats(SUMS, buffer)
+    assert flipped(buffer.getvalue(), range(len(buffer.getvalue())), range(8)) == 0

@@ -9,6 +9,7 @@ feature_gram                          (d, d) float64 = X'X
 cross                                 (d, m) float64 = X'B
 pair_rows, pair_columns, pair_counts  (p,) integers: the non-zero entries of B'B on and above the diagonal
 label_names, feature_names            (m,) and (d,) unicode, left out if there are none
+checksum                              CRC-32 of all other arrays, their names, types and shapes (from format 2 on)
 ====================================  ====================================================================
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import os
 import sys
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -32,12 +34,12 @@ from streamlabel.stats.sums import Stats, check_size
 from streamlabel.types import CSR
 from streamlabel.validation import check_label_names
 
-FORMAT = 1
+FORMAT = 2
 _MARK = "streamlabel_stats"
 _PAIRS = ("pair_rows", "pair_columns", "pair_counts")
 _SUMS = ("feature_sums", "feature_gram", "cross")
 _NAMES = ("label_names", "feature_names")
-_KNOWN = {_MARK, "n_rows", "has_names", *_SUMS, *_PAIRS, *_NAMES}
+_KNOWN = {_MARK, "n_rows", "has_names", "checksum", *_SUMS, *_PAIRS, *_NAMES}
 _BLOCK = 256
 _UNDERFLOW = 1e-150  # numbers whose squares are lost
 
@@ -58,6 +60,7 @@ def write_stats(stats: Stats, target: str | os.PathLike[str] | BinaryIO) -> None
         arrays["label_names"] = np.array(stats.label_names)
     if stats.feature_names is not None:
         arrays["feature_names"] = np.array(stats.feature_names)
+    arrays["checksum"] = np.int64(_checksum(arrays))
     if not isinstance(target, str | os.PathLike):
         write_members(target, arrays)
         return
@@ -85,8 +88,10 @@ def _stats(members: Mapping[str, NDArray[Any]]) -> Stats:
     if _MARK not in members:
         raise DataError("holds no sums; expected what 'streamlabel stats make' or write_stats writes")
     format = _whole(members, _MARK)
-    if format != FORMAT:
+    if not 1 <= format <= FORMAT:
         raise DataError(f"sums of format {format}, this version reads {FORMAT}; update streamlabel, or make them anew")
+    if format > 1 and ("checksum" not in members or _whole(members, "checksum") != _checksum(members)):
+        raise DataError("its checksum is wrong; the file is damaged, make it anew")
     missing = [name for name in ("n_rows", *_SUMS, *_PAIRS) if name not in members]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; the file is damaged, make it anew")
@@ -117,6 +122,16 @@ def _stats(members: Mapping[str, NDArray[Any]]) -> Stats:
         _label_names(members, int(cross.shape[1])),
         _names(members, "feature_names", len(sums)),
     )
+
+
+def _checksum(members: Mapping[str, Any]) -> int:
+    """The checksum of everything but the member that holds it."""
+    found = 0
+    for name in sorted(set(members) - {"checksum"}):
+        array = np.ascontiguousarray(members[name])
+        said = f"{name} {array.dtype.str} {np.shape(members[name])}".encode()
+        found = zlib.crc32(memoryview(array.reshape(-1).view(np.uint8)), zlib.crc32(said, found))
+    return found
 
 
 def _whole(members: Mapping[str, NDArray[Any]], name: str) -> int:
