@@ -38,7 +38,7 @@ def saved(path: Path, **changes: Any) -> Path:
     write_stats(SUMS, path)
     with np.load(path, allow_pickle=False) as file:
         arrays = {**file, **changes}
-    objects = any(getattr(value, "dtype", None) == object for value in changes.values())
+    objects = any(getattr(getattr(value, "dtype", None), "hasobject", False) for value in changes.values())
     if "checksum" not in changes and not objects:  # as somebody would write it who means harm
         arrays["checksum"] = np.int64(
             stats_file._checksum({name: value for name, value in arrays.items() if value is not None})

@@ -130,7 +130,7 @@ def _checksum(members: Mapping[str, Any]) -> int:
     for name in sorted(set(members) - {"checksum"}):
         array = np.ascontiguousarray(members[name])
         said = f"{name} {array.dtype.str} {np.shape(members[name])}".encode()
-        found = zlib.crc32(memoryview(array.reshape(-1).view(np.uint8)), zlib.crc32(said, found))
+        found = zlib.crc32(array.reshape(-1).view(np.uint8).data, zlib.crc32(said, found))
     return found
 
 
