@@ -9,7 +9,7 @@ from streamlabel.cli.group import LazyCommand, StreamlabelGroup
 
 COMMANDS = {
     "demo": LazyCommand(
-        "streamlabel.cli.first_look:demo", "The whole idea in a minute: labels arrive, the past helps."
+        "streamlabel.cli.first_look:demo", "The whole idea in a minute: labels arrive."
     ),
     "init": LazyCommand("streamlabel.cli.init:init", "Files to begin with: tagged texts, answers for a new label."),
     "fit": LazyCommand("streamlabel.cli.fit:fit", "Learn the labels of a file; store the model in a directory."),
