@@ -13,9 +13,11 @@ import gzip
 import math
 import operator
 import os
+import tomllib
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
@@ -162,6 +164,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise DataError(f"cannot be written: {error.strerror or error}", source=path) from error
     finally:
         aside.unlink(missing_ok=True)
+
+
+def packaged_toml(name: str) -> dict[str, Any]:
+    """The content of a TOML file that lies beside these modules."""
+    return tomllib.loads(resources.files("streamlabel.data").joinpath(name).read_text(encoding="utf-8"))
 
 
 def show(token: bytes | str, width: int = 40) -> str:
