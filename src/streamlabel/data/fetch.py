@@ -23,8 +23,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from streamlabel.data.catalogue import FoundSet, check_statistics, count, find_form, load_catalogue_splits
-from streamlabel.data.catalogue_entries import Entry, RemoteFile
+from streamlabel.data.catalogue import (
+    Entry,
+    FoundSet,
+    RemoteFile,
+    check_statistics,
+    count,
+    find_form,
+    load_catalogue_splits,
+)
 from streamlabel.data.download import Progress, download_file, file_sha256
 from streamlabel.errors import DataError, DownloadError, NotFoundError
 

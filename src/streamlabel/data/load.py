@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from streamlabel.data.arff import read_arff
-from streamlabel.data.catalogue_entries import ENTRIES
+from streamlabel.data.catalogue import ENTRIES
 from streamlabel.data.csv_table import read_csv
 from streamlabel.data.jsonl import read_jsonl
 from streamlabel.data.npz import read_npz
