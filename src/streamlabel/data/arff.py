@@ -24,9 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamlabel.data.arff_header import Header, label_columns, quoted, read_header, split_fields
-from streamlabel.data.datasets import RowsBuilder, named_dataset, number_texts, row_slices
+from streamlabel.data.datasets import (
+    PathLike,
+    RowFormat,
+    Rows,
+    RowsBuilder,
+    named_dataset,
+    number_texts,
+    row_slices,
+    sort_rows,
+)
 from streamlabel.data.files import replacing, show, utf8
-from streamlabel.data.sparse_rows import RowFormat, Rows, sort_rows
 from streamlabel.data.tokens import NUMBER, Tokens, byte_table
 from streamlabel.errors import DataError
 from streamlabel.types import Dataset
@@ -208,7 +216,6 @@ class RowReader:
         raise ValueError(f"value {show(word)} for attribute {show(attribute.name)}; expected {wanted}")
 
 
-PathLike = str | os.PathLike[str]
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

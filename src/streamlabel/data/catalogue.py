@@ -92,7 +92,9 @@ class Entry:
 
 def _entry(published: Mapping[str, Any]) -> Entry:
     """An entry from its table in the TOML file."""
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in published.items()}
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in published.items()
+    }
     return Entry(**fields | {"files": tuple(RemoteFile(**file) for file in published.get("files", ()))})
 
 
