@@ -16,6 +16,7 @@ import click
 import numpy as np
 
 from streamlabel.cli.output import plural, remark
+from streamlabel.data.files import replayable
 from streamlabel.data.load import FORMATS, format_of, load_dataset
 from streamlabel.data.text_columns import (
     TextColumns,
@@ -25,7 +26,6 @@ from streamlabel.data.text_columns import (
     read_one_label_rows,
     read_text_lines,
     read_text_rows,
-    replayable,
 )
 from streamlabel.data.xc_svmlight import states_shape
 from streamlabel.errors import ConflictError, DataError, NotFoundError, did_you_mean

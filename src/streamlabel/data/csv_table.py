@@ -3,10 +3,6 @@
 The file is UTF-8 (with or without byte order mark), its first line names the columns, cells are quoted with ``"``
 as spreadsheets do. Blank lines are skipped; columns that nothing asks for are not read.
 
-What a spreadsheet would run as a formula is guarded (`csv_cells`).
-
-Rows of cells of a CSV file, and cells that no spreadsheet runs.
-
 Spreadsheets take a cell that begins with ``= + - @`` for a formula and run it. Writers therefore put an apostrophe
 before every cell that begins with one of these, a tab or a line end (after any apostrophes), and the reader takes one
 apostrophe away from exactly such cells, so that what was written comes back.
@@ -19,24 +15,16 @@ import csv
 import os
 import re
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, TypeAlias
+from typing import IO
 
-import numpy as np
-
-from streamlabel.data.files import replacing
+from streamlabel.data.files import MAX_LINE_BYTES, Source, open_source, read_lines, replacing, source_name
 from streamlabel.data.rows import (
-    MAX_LINE_BYTES,
-    LabelLists,
-    Source,
+    GatheredRows,
     check_rows,
     format_date,
     is_encodable,
     labels_column_of,
-    open_source,
-    parse_date,
-    read_lines,
     rows_of_names,
-    source_name,
 )
 from streamlabel.errors import DataError
 from streamlabel.types import TextDataset
@@ -52,52 +40,42 @@ def guarded(cell: str) -> str:
 
 
 def csv_rows(
-    handle: IO[bytes], source: str, delimiter: str, formula_guard: bool, max_line_bytes: int
+    path: Source, delimiter: str, *, formula_guard: bool = True, max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[tuple[int, list[str]]]:
-    """The rows as (line on which the row begins, cells)."""
+    """The rows as (line on which the row begins, cells), the header first; a row may go over several lines."""
     csv.field_size_limit(max(csv.field_size_limit(), min(max_line_bytes, 2**31 - 1)))  # process-wide: only ever raised
-    lines = _LinesOfRow(handle, source, max_line_bytes)
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        begin = lines.begin_row()
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            problem = f"a quote or a line end is out of place ({error}); close every quote and double those inside"
-            raise DataError(problem, source=source, line=begin) from None
-        if row:
-            yield begin, [cell[1:] if _GUARDED.match(cell) else cell for cell in row] if formula_guard else row
+    source, begin, length = source_name(path), 1, 0
+
+    def lines(handle: IO[bytes]) -> Iterator[str]:
+        nonlocal length
+        for line in read_lines(handle, source, max_line_bytes):
+            length += len(line)
+            if length > max_line_bytes:
+                problem = (
+                    f"the row is longer than {max_line_bytes} characters; close its quote, or raise max_line_bytes"
+                )
+                raise DataError(problem, source=source, line=begin)
+            yield line
+
+    with open_source(path) as handle:
+        reader = csv.reader(lines(handle), delimiter=delimiter, strict=True)
+        while True:
+            begin, length = reader.line_num + 1, 0
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem = f"a quote or a line end is out of place ({error}); close every quote and double those inside"
+                raise DataError(problem, source=source, line=begin) from None
+            if row:
+                yield begin, [cell[1:] if _GUARDED.match(cell) else cell for cell in row] if formula_guard else row
 
 
-class _LinesOfRow:
-    """The lines of the file for the csv reader, with a limit on those that one row may take."""
-
-    def __init__(self, handle: IO[bytes], source: str, max_line_bytes: int) -> None:
-        self._lines = read_lines(handle, source, max_line_bytes)
-        self._source = source
-        self._limit = max_line_bytes
-        self._line_number = 0
-        self._begin = 1
-        self._length = 0
-
-    def begin_row(self) -> int:
-        """Called before each row; the number of its first line."""
-        self._begin, self._length = self._line_number + 1, 0
-        return self._begin
-
-    def __iter__(self) -> _LinesOfRow:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._lines)
-        self._line_number += 1
-        self._length += len(line)
-        if self._length > self._limit:
-            problem = f"the row is longer than {self._limit} characters; close its quote, or raise max_line_bytes"
-            raise DataError(problem, source=self._source, line=self._begin)
-        return line
+def check_width(row: Sequence[str], header: Sequence[str]) -> None:
+    """ValueError unless the row has one cell a column."""
+    if len(row) != len(header):
+        raise ValueError(f"{len(row)} cells where the header has {len(header)}; is a quote missing?")
 
 
 def read_csv(
@@ -141,67 +119,27 @@ def read_csv(
     source = source_name(path)
     delimiter = delimiter or ("\t" if source.lower().endswith((".tsv", ".tab")) else ",")
     _check_delimiters(delimiter, delimiter_of_tags)
-    with open_source(path) as handle:
-        table = csv_rows(handle, source, delimiter, formula_guard, max_line_bytes)
-        header = next(table, (1, []))[1]
-        check_rows(len(header), source)
-        if label_columns is None:
-            wanted = labels_column or labels_column_of(name for name in header if name != text_column) or "labels"
-            tags: _Tags = _TagColumn(wanted, delimiter_of_tags)
-        else:
-            tags = _ZeroOneColumns(label_columns)
-        text_at, *tags_at = _positions([text_column, *tags.columns], header, source, delimiter)
-        id_at = _optional_position(id_column, "id", header, source, delimiter)
-        date_at = _optional_position(date_column, "date", header, source, delimiter)
-        rows = _Rows(source, len(header), text_at, tags, tags_at, id_at, date_at)
-        for line, row in table:
-            rows.add(line, row)
-    return rows.dataset(label_names=label_names, first_names=label_columns or (), repeated_labels=repeated_labels)
-
-
-class _Rows:
-    """The rows read so far, column by column."""
-
-    def __init__(
-        self, source: str, width: int, text_at: int, tags: _Tags, tags_at: list[int], id_at: int | None,
-        date_at: int | None,
-    ) -> None:  # fmt: skip
-        self._source, self._width, self._tags = source, width, tags
-        self._text_at, self._tags_at, self._id_at, self._date_at = text_at, tags_at, id_at, date_at
-        self._texts: list[str] = []
-        self._ids: list[str] = []
-        self._dates: list[np.datetime64] = []
-        self._labels = LabelLists()
-        self._lines: list[int] = []
-
-    def add(self, line: int, row: list[str]) -> None:
-        try:
-            if len(row) != self._width:
-                raise ValueError(f"{len(row)} cells where the header has {self._width}; is a quote missing?")
-            self._labels.add(self._tags.labels_of([row[at] for at in self._tags_at]))
-            self._texts.append(row[self._text_at])
-            if self._id_at is not None:
-                self._ids.append(row[self._id_at])
-            if self._date_at is not None:
-                self._dates.append(parse_date(row[self._date_at]))
-        except ValueError as error:
-            raise DataError(str(error), source=self._source, line=line) from None
-        self._lines.append(line)
-
-    def dataset(self, **options: Any) -> TextDataset:
-        check_rows(len(self._lines), self._source)
-        Y, names = self._labels.matrix(source=self._source, row_error=self._error, **options)
-        return TextDataset(
-            texts=self._texts,
-            Y=Y,
-            label_names=names,
-            row_ids=None if self._id_at is None else tuple(self._ids),
-            row_dates=None if self._date_at is None else np.array(self._dates, dtype="datetime64[D]"),
-            source=self._source,
-        )
-
-    def _error(self, problem: str, row: int) -> DataError:
-        return DataError(problem, source=self._source, line=self._lines[row])
+    table = csv_rows(path, delimiter, formula_guard=formula_guard, max_line_bytes=max_line_bytes)
+    header = next(table, (1, []))[1]
+    check_rows(len(header), source)
+    tags: _TagColumn | _ZeroOneColumns
+    if label_columns is None:
+        usual = labels_column_of(name for name in header if name != text_column)
+        tags = _TagColumn(labels_column or usual or "labels", delimiter_of_tags)
+    else:
+        tags = _ZeroOneColumns(label_columns)
+    text_at, *tags_at = _positions([text_column, *tags.columns], header, source, delimiter)
+    id_at = _optional_position(id_column, "id", header, source, delimiter)
+    date_at = _optional_position(date_column, "date", header, source, delimiter)
+    rows = GatheredRows(source)
+    for line, row in table:
+        with rows.at(line):
+            check_width(row, header)
+            labels = tags.labels_of([row[at] for at in tags_at])
+            rows.add(labels, None if id_at is None else row[id_at], None if date_at is None else row[date_at])
+            rows.texts.append(row[text_at])
+    first_names = label_columns or ()
+    return rows.text_dataset(label_names=label_names, first_names=first_names, repeated_labels=repeated_labels)
 
 
 class _TagColumn:
@@ -230,9 +168,6 @@ class _ZeroOneColumns:
             if cell not in ("0", "1"):
                 raise ValueError(f"column {column!r} holds {cell[:40]!r}; a label column holds 0 or 1")
         return [column for column, cell in zip(self.columns, cells, strict=True) if cell == "1"]
-
-
-_Tags: TypeAlias = _TagColumn | _ZeroOneColumns
 
 
 def _check_delimiters(delimiter: str, delimiter_of_tags: str) -> None:

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 from streamlabel.data.arff import read_arff
 from streamlabel.data.catalogue import ENTRIES
 from streamlabel.data.csv_table import read_csv
+from streamlabel.data.files import Source, open_source, source_name
 from streamlabel.data.jsonl import read_jsonl
 from streamlabel.data.npz import read_npz
 from streamlabel.data.parquet import read_parquet
-from streamlabel.data.rows import Source, open_source, source_name
 from streamlabel.data.xc_svmlight import read_svmlight, read_xc_pair, read_xc_text
 from streamlabel.errors import DataError, NotFoundError
 from streamlabel.types import Dataset, TextDataset

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from streamlabel.data.files import available_memory, replacing
+from streamlabel.data.files import available_memory, check_file, replacing
 from streamlabel.data.rows import (
     MAX_DENSE_CELLS,
-    check_file,
     check_rows,
     label_matrix,
     labels_column_of,

@@ -11,29 +11,17 @@ import io
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
-from streamlabel.data.csv_table import csv_rows
+from streamlabel.data.csv_table import check_width, csv_rows
+from streamlabel.data.files import HEAD, MAX_LINE_BYTES, Source, numbered_lines, source_name
 from streamlabel.data.load import format_of
-from streamlabel.data.rows import (
-    LABEL_NAMES,
-    MAX_LINE_BYTES,
-    TEXT_NAMES,
-    LabelLists,
-    Source,
-    check_rows,
-    labels_column_of,
-    open_source,
-    parse_json,
-    read_lines,
-    source_name,
-)
+from streamlabel.data.rows import LABEL_NAMES, TEXT_NAMES, GatheredRows, check_rows, labels_column_of, parse_json
 from streamlabel.errors import DataError
 from streamlabel.types import TextDataset
 
 OTHER_NAMES = ("id", "date")
 ROWS_LOOKED_AT = 50
-HEAD = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -65,16 +53,6 @@ class TextColumns:
         if self.label_columns:
             return options | {"label_columns": list(self.label_columns)}
         return options | {"labels_column": self.labels, "delimiter_of_tags": self.tag_delimiter}
-
-
-def replayable(source: Source) -> tuple[Source, bytes]:
-    """A source that still begins at its beginning, and how it begins."""
-    if isinstance(source, str | bytes) and source != "-":
-        with open_source(source) as handle:
-            return source, handle.read(HEAD)
-    with open_source(source) as handle:
-        head = handle.read(HEAD)
-        return io.BufferedReader(_Replayed(head, handle, source_name(source))), head
 
 
 def begins_as_table(head: bytes) -> bool:
@@ -215,22 +193,6 @@ def _listing(rows: Sequence[dict[str, Any]]) -> str:
     return "there are " + ", ".join(repr(column) for column in list(rows[0])[:30])
 
 
-class _Replayed(io.RawIOBase):
-    """What was read already, then the rest."""
-
-    def __init__(self, head: bytes, rest: BinaryIO | Any, name: str) -> None:
-        self._head, self._rest, self.name = head, rest, name
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        content = self._head[: len(buffer)] or self._rest.read(len(buffer))
-        self._head = self._head[len(content) :] if self._head else b""
-        buffer[: len(content)] = content
-        return len(content)
-
-
 class TextRow(NamedTuple):
     """A text, the id that its row has in the file (None without), its line, and what another column says."""
 
@@ -242,11 +204,7 @@ class TextRow(NamedTuple):
 
 def read_text_lines(source: Source) -> Iterator[TextRow]:
     """One text a line; blank lines are skipped."""
-    name = source_name(source)
-    with open_source(source) as handle:
-        for number, line in enumerate(read_lines(handle, name, MAX_LINE_BYTES), start=1):
-            if line.strip():
-                yield TextRow(None, line.strip(), number)
+    return (TextRow(None, line.strip(), number) for number, line in numbered_lines(source, MAX_LINE_BYTES))
 
 
 def read_text_rows(source: Source, columns: TextColumns, other: str | None = None) -> Iterator[TextRow]:
@@ -257,59 +215,50 @@ def read_text_rows(source: Source, columns: TextColumns, other: str | None = Non
 
 def read_one_label_rows(source: Source, columns: TextColumns) -> TextDataset:
     """A JSONL file whose records have one label each, a string; null or "" is none."""
-    name, texts, lines, labels = source_name(source), [], [], LabelLists()
+    rows = GatheredRows(source_name(source))
     for row in read_text_rows(source, columns, columns.labels):
-        if row.other is not None and not isinstance(row.other, str):
-            raise DataError(f"{columns.labels!r} is not a string here, as before", source=name, line=row.line)
-        labels.add([row.other] if row.other else [])
-        texts.append(row.text)
-        lines.append(row.line)
-    check_rows(len(texts), name)
-    Y, names = labels.matrix(
-        source=name, row_error=lambda problem, row: DataError(problem, source=name, line=lines[row])
-    )
-    return TextDataset(texts, Y, names, source=name)
+        with rows.at(row.line):
+            if row.other is not None and not isinstance(row.other, str):
+                raise ValueError(f"{columns.labels!r} is not a string here, as before")
+            rows.add([row.other] if row.other else [])
+            rows.texts.append(row.text)
+    return rows.text_dataset()
 
 
 def _json_texts(source: Source, columns: TextColumns, other: str | None) -> Iterator[TextRow]:
     name, fields = source_name(source), dict[str, None]()
-    with open_source(source) as handle:
-        for number, line in enumerate(read_lines(handle, name, MAX_LINE_BYTES), start=1):
-            if not line.strip():
-                continue
-            try:
-                record = parse_json(line)
-            except ValueError as error:
-                raise DataError(str(error), source=name, line=number) from None
-            text = record.get(columns.text) if isinstance(record, dict) else None
-            if not isinstance(text, str):
-                raise DataError(f"no text in the field {columns.text!r}", source=name, line=number)
-            fields |= dict.fromkeys(record)
-            id_ = record.get("id")
-            value = None if other is None else record.get(other)
-            yield TextRow(str(id_) if isinstance(id_, str | int) else None, text, number, value)
+    for number, line in numbered_lines(source, MAX_LINE_BYTES):
+        try:
+            record = parse_json(line)
+        except ValueError as error:
+            raise DataError(str(error), source=name, line=number) from None
+        text = record.get(columns.text) if isinstance(record, dict) else None
+        if not isinstance(text, str):
+            raise DataError(f"no text in the field {columns.text!r}", source=name, line=number)
+        fields |= dict.fromkeys(record)
+        id_ = record.get("id")
+        value = None if other is None else record.get(other)
+        yield TextRow(str(id_) if isinstance(id_, str | int) else None, text, number, value)
     if other is not None and fields and other not in fields:
         raise DataError(f"no field {other!r}; the fields are {_names(fields)}", source=name)
 
 
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in itertools.islice(names, 30))
-
-
 def _csv_texts(source: Source, columns: TextColumns, other: str | None) -> Iterator[TextRow]:
     name = source_name(source)
-    with open_source(source) as handle:
-        table = csv_rows(handle, name, columns.delimiter, True, MAX_LINE_BYTES)
-        header = next(table, (1, []))[1]
-        check_rows(len(header), name)
-        for column in (columns.text, other):
-            if column is not None and column not in header:
-                raise DataError(f"no column {column!r}; the columns are {_names(header)}", source=name, line=1)
-        text_at, id_at = header.index(columns.text), header.index("id") if "id" in header else None
-        other_at = None if other is None else header.index(other)
-        for line, row in table:
-            if len(row) != len(header):
-                problem = f"{len(row)} cells where the header has {len(header)}; is a quote missing?"
-                raise DataError(problem, source=name, line=line)
-            value = None if other_at is None else row[other_at]
-            yield TextRow(None if id_at is None else row[id_at], row[text_at], line, value)
+    table = csv_rows(source, columns.delimiter)
+    header = next(table, (1, []))[1]
+    check_rows(len(header), name)
+    for column in (columns.text, other):
+        if column is not None and column not in header:
+            raise DataError(f"no column {column!r}; the columns are {_names(header)}", source=name, line=1)
+    for line, row in table:
+        try:
+            check_width(row, header)
+        except ValueError as error:
+            raise DataError(str(error), source=name, line=line) from None
+        record = dict(zip(reversed(header), reversed(row), strict=True))  # of two columns of one name, the first
+        yield TextRow(record.get("id"), record[columns.text], line, None if other is None else record[other])
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in itertools.islice(names, 30))

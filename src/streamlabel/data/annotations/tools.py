@@ -37,11 +37,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from streamlabel.data.annotations.answers import AnnotatedText, Answer, Options, id_of, name_list, parse_time, pick_text
-from streamlabel.data.annotations.stream import Place
-from streamlabel.data.files import read_bytes
-from streamlabel.data.rows import decode_line
-from streamlabel.data.rows import parse_json as json_of
+from streamlabel.data.annotations.answers import (
+    AnnotatedText,
+    Answer,
+    Options,
+    Place,
+    id_of,
+    name_list,
+    parse_time,
+    pick_text,
+)
+from streamlabel.data.files import decode_line, read_bytes
+from streamlabel.data.rows import parse_json
 from streamlabel.errors import DataError
 
 FAST_TEXT = "__label__"
@@ -80,7 +87,7 @@ def parse_doccano_fast_text(line: str, options: Options) -> AnnotatedText:
 def _annotated_doccano(record: dict[str, Any], labels: tuple[str, ...], options: Options) -> AnnotatedText:
     answered = bool(labels) or options.empty_is_no or record.get("annotation_approver") is not None
     id_ = id_of(record.get("id"))
-    return AnnotatedText(pick_text(record, options.text_field), (Answer(labels),) if answered else (), key=id_, id=id_)
+    return AnnotatedText(pick_text(record, options.text_field), (Answer(labels),) if answered else (), id_)
 
 
 _ANSWERS = ("accept", "reject", "ignore")
@@ -94,10 +101,10 @@ def parse_prodigy(record: dict[str, Any], options: Options) -> AnnotatedText:
     id_ = id_of(record.get("_input_hash"))
     answer = _of_options(record, said) if "options" in record or "accept" in record else _of_label(record, said)
     if answer is None:
-        return AnnotatedText(text, key=id_ or text, id=id_)
+        return AnnotatedText(text, (), id_, key=id_ or text)
     by = id_of(record.get("_annotator_id")) or id_of(record.get("_session_id"))
     when = parse_time(record.get("_timestamp")) if options.with_times else None
-    return AnnotatedText(text, (Answer(answer[0], answer[1], by, when),), key=id_ or text, id=id_)
+    return AnnotatedText(text, (Answer(answer[0], answer[1], by, when),), id_, key=id_ or text)
 
 
 def _of_options(record: dict[str, Any], said: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -142,13 +149,13 @@ def parse_argilla(record: dict[str, Any], options: Options) -> AnnotatedText:
         names = [name.removesuffix(_RESPONSES) for name in record if name.endswith(_RESPONSES)]
         answers = _of_columns(record, _question(names, options))
         fields = {name: value for name, value in record.items() if name not in _OWN_FIELDS and "." not in name}
-        return AnnotatedText(pick_text(fields, options.text_field), answers, key=id_, id=id_)
+        return AnnotatedText(pick_text(fields, options.text_field), answers, id_)
     if not isinstance(record["fields"], dict):
         raise ValueError("'fields' is no object; export with dataset.records.to_json of Argilla 2")
     text = pick_text(record["fields"], options.text_field)
     responses = record.get("responses") or {}
     answers = _of_server(responses, options) if isinstance(responses, list) else _of_file(record, responses, options)
-    return AnnotatedText(text, answers, key=id_, id=id_)
+    return AnnotatedText(text, answers, id_)
 
 
 def _of_file(record: dict[str, Any], responses: Any, options: Options) -> tuple[Answer, ...]:
@@ -249,7 +256,7 @@ def read_annif_folder(folder: Path, options: Options) -> Iterator[tuple[Place, A
         place = Place(str(path), 1, number)
         try:
             if path.suffix == ".json":
-                record = json_of(_content(path))
+                record = parse_json(_content(path))
                 if not isinstance(record, dict):
                     raise ValueError("is no object {...}; a document is one object")
                 yield place, parse_annif_json(record, options)
@@ -295,7 +302,7 @@ def _uri(text: str) -> str:
 
 def _annotated_annif(text: str, subjects: tuple[str, ...], id_: str | None, options: Options) -> AnnotatedText:
     answered = bool(subjects) or options.empty_is_no
-    return AnnotatedText(text, (Answer(subjects),) if answered else (), key=id_, id=id_)
+    return AnnotatedText(text, (Answer(subjects),) if answered else (), id_)
 
 
 FLAT_FIELDS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
@@ -309,7 +316,7 @@ def parse_label_studio_task(record: dict[str, Any], options: Options) -> Annotat
         raise ValueError("no 'data' and 'annotations'; export as JSON, JSON-MIN or CSV")
     answers = [answer for entry in annotations if (answer := _answer(entry, options)) is not None]
     id_ = id_of(record.get("id"))
-    return AnnotatedText(pick_text(data, options.text_field), tuple(answers), key=id_, id=id_)
+    return AnnotatedText(pick_text(data, options.text_field), tuple(answers), id_)
 
 
 def parse_label_studio_flat(record: dict[str, Any], options: Options) -> AnnotatedText:
@@ -325,10 +332,10 @@ def parse_label_studio_flat(record: dict[str, Any], options: Options) -> Annotat
     text = pick_text({name: value for name, value in fields.items() if name != question}, text_field)
     id_ = id_of(record.get("id"))
     if record.get("annotation_id") in (None, ""):
-        return AnnotatedText(text, key=id_, id=id_)
+        return AnnotatedText(text, id=id_)
     labels = _flat_labels(record.get(question) if question is not None else None)
     by = id_of(record.get("annotator"))
-    return AnnotatedText(text, (Answer(labels, by=by, when=_time(record, options)),), key=id_, id=id_)
+    return AnnotatedText(text, (Answer(labels, by=by, when=_time(record, options)),), id_)
 
 
 def parse_label_studio_csv(record: dict[str, str], options: Options) -> AnnotatedText:
