@@ -14,7 +14,7 @@ import codecs
 import csv
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
 
 from streamlabel.data.files import MAX_LINE_BYTES, Source, open_source, read_lines, replacing, source_name
@@ -72,10 +72,24 @@ def csv_rows(
                 yield begin, [cell[1:] if _GUARDED.match(cell) else cell for cell in row] if formula_guard else row
 
 
-def check_width(row: Sequence[str], header: Sequence[str]) -> None:
-    """ValueError unless the row has one cell a column."""
-    if len(row) != len(header):
-        raise ValueError(f"{len(row)} cells where the header has {len(header)}; is a quote missing?")
+def csv_records(
+    path: Source, delimiter: str, *, formula_guard: bool = True, max_line_bytes: int = MAX_LINE_BYTES
+) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
+    """The columns, and the rows as (line, column -> cell); of two columns of one name, the first counts."""
+    table = csv_rows(path, delimiter, formula_guard=formula_guard, max_line_bytes=max_line_bytes)
+    header = next(table, (1, []))[1]
+    places: dict[str, int] = {}
+    for at, name in enumerate(header):
+        places.setdefault(name, at)
+
+    def records() -> Iterator[tuple[int, dict[str, str]]]:
+        for line, row in table:
+            if len(row) != len(header):
+                problem = f"{len(row)} cells where the header has {len(header)}; is a quote missing?"
+                raise DataError(problem, source=source_name(path), line=line)
+            yield line, {name: row[at] for name, at in places.items()}
+
+    return header, records()
 
 
 def read_csv(
@@ -119,55 +133,39 @@ def read_csv(
     source = source_name(path)
     delimiter = delimiter or ("\t" if source.lower().endswith((".tsv", ".tab")) else ",")
     _check_delimiters(delimiter, delimiter_of_tags)
-    table = csv_rows(path, delimiter, formula_guard=formula_guard, max_line_bytes=max_line_bytes)
-    header = next(table, (1, []))[1]
+    header, records = csv_records(path, delimiter, formula_guard=formula_guard, max_line_bytes=max_line_bytes)
     check_rows(len(header), source)
-    tags: _TagColumn | _ZeroOneColumns
-    if label_columns is None:
-        usual = labels_column_of(name for name in header if name != text_column)
-        tags = _TagColumn(labels_column or usual or "labels", delimiter_of_tags)
-    else:
-        tags = _ZeroOneColumns(label_columns)
-    text_at, *tags_at = _positions([text_column, *tags.columns], header, source, delimiter)
-    id_at = _optional_position(id_column, "id", header, source, delimiter)
-    date_at = _optional_position(date_column, "date", header, source, delimiter)
+    usual = labels_column_of(name for name in header if name != text_column)
+    tags = labels_column or usual or "labels"
+    ids = "id" if id_column is None and "id" in header else id_column
+    dates = "date" if date_column is None and "date" in header else date_column
+    wanted = [text_column, *([tags] if label_columns is None else label_columns), ids, dates]
+    _check_columns([name for name in wanted if name], header, source, delimiter)
     rows = GatheredRows(source)
-    for line, row in table:
+    for line, record in records:
         with rows.at(line):
-            check_width(row, header)
-            labels = tags.labels_of([row[at] for at in tags_at])
-            rows.add(labels, None if id_at is None else row[id_at], None if date_at is None else row[date_at])
-            rows.texts.append(row[text_at])
+            labels = _tags(record[tags], delimiter_of_tags) if label_columns is None else _ones(record, label_columns)
+            rows.add(labels, record[ids] if ids else None, record[dates] if dates else None)
+            rows.texts.append(record[text_column])
     first_names = label_columns or ()
     return rows.text_dataset(label_names=label_names, first_names=first_names, repeated_labels=repeated_labels)
 
 
-class _TagColumn:
-    """One column that lists the labels."""
-
-    def __init__(self, column: str, delimiter: str) -> None:
-        self.columns = [column]
-        self._delimiter = delimiter
-
-    def labels_of(self, cells: list[str]) -> list[str]:
-        cell = cells[0].strip()
-        tags = [tag.strip() for tag in cell.split(self._delimiter)] if cell else []
-        if "" in tags:
-            raise ValueError(f"an empty tag in {cell[:60]!r}; remove the extra {self._delimiter!r}")
-        return tags
+def _tags(cell: str, delimiter: str) -> list[str]:
+    """The labels that one cell lists."""
+    cell = cell.strip()
+    tags = [tag.strip() for tag in cell.split(delimiter)] if cell else []
+    if "" in tags:
+        raise ValueError(f"an empty tag in {cell[:60]!r}; remove the extra {delimiter!r}")
+    return tags
 
 
-class _ZeroOneColumns:
-    """One column a label, with 0 or 1."""
-
-    def __init__(self, columns: Sequence[str]) -> None:
-        self.columns = list(columns)
-
-    def labels_of(self, cells: list[str]) -> list[str]:
-        for column, cell in zip(self.columns, cells, strict=True):
-            if cell not in ("0", "1"):
-                raise ValueError(f"column {column!r} holds {cell[:40]!r}; a label column holds 0 or 1")
-        return [column for column, cell in zip(self.columns, cells, strict=True) if cell == "1"]
+def _ones(record: Mapping[str, str], columns: Sequence[str]) -> list[str]:
+    """The columns that hold 1; the others must hold 0."""
+    for column in columns:
+        if record[column] not in ("0", "1"):
+            raise ValueError(f"column {column!r} holds {record[column][:40]!r}; a label column holds 0 or 1")
+    return [column for column in columns if record[column] == "1"]
 
 
 def _check_delimiters(delimiter: str, delimiter_of_tags: str) -> None:
@@ -177,8 +175,8 @@ def _check_delimiters(delimiter: str, delimiter_of_tags: str) -> None:
         raise DataError(f"delimiter_of_tags is {delimiter_of_tags!r}; use one character such as ';' or '|'")
 
 
-def _positions(columns: Sequence[str], header: list[str], source: str, delimiter: str) -> list[int]:
-    """Where these columns stand in the header."""
+def _check_columns(columns: Sequence[str], header: list[str], source: str, delimiter: str) -> None:
+    """Each of these columns stands in the header, once."""
     for column in columns:
         if header.count(column) > 1:
             raise DataError(f"the header has the column {column!r} twice; rename one", source=source, line=1)
@@ -186,13 +184,6 @@ def _positions(columns: Sequence[str], header: list[str], source: str, delimiter
             shown = ", ".join(repr(name[:40]) for name in header[:30]) or "none"
             problem = f"no column {column!r}; the columns are {shown} (with {delimiter!r} as delimiter)"
             raise DataError(problem, source=source, line=1)
-    return [header.index(column) for column in columns]
-
-
-def _optional_position(column: str | None, usual: str, header: list[str], source: str, delimiter: str) -> int | None:
-    if column == "" or (column is None and usual not in header):
-        return None
-    return _positions([column or usual], header, source, delimiter)[0]
 
 
 def write_csv(

@@ -68,11 +68,8 @@ def read_jsonl(
     fields = _Fields(text_field, features_field, labels_field, id_field, date_field)
     rows = GatheredRows(source_name(path))
     content = _Content(rows, fields, _Features(feature_names, dtype))
-    for line_number, line in numbered_lines(path, max_line_bytes):
-        with rows.at(line_number):
-            record = parse_json(line)
-            if not isinstance(record, dict):
-                raise ValueError(f"is {_kind(record)}; each line must be an object {{...}}")
+    for line, record in json_records(path, max_line_bytes):
+        with rows.at(line):
             content.add(record)
             fields = fields if fields.labels is not None else fields._replace(labels=_labels_field(record, fields))
             rows.add(_labels_of(record, fields), _id_of(record, fields, rows), _date_of(record, fields))
@@ -81,6 +78,18 @@ def read_jsonl(
         return TextDataset(texts=rows.texts, **common)
     X, columns = content.features.matrix()
     return Dataset(X=X, feature_names=columns, **common)
+
+
+def json_records(path: Source, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file, each with its line."""
+    for number, line in numbered_lines(path, max_line_bytes):
+        try:
+            record = parse_json(line)
+            if not isinstance(record, dict):
+                raise ValueError(f"is {_kind(record)}; each line must be an object {{...}}")
+        except ValueError as error:
+            raise DataError(str(error), source=source_name(path), line=number) from None
+        yield number, record
 
 
 class _Fields(NamedTuple):

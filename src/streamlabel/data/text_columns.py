@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from streamlabel.data.csv_table import check_width, csv_rows
+from streamlabel.data.csv_table import csv_records
 from streamlabel.data.files import HEAD, MAX_LINE_BYTES, Source, numbered_lines, source_name
+from streamlabel.data.jsonl import json_records
 from streamlabel.data.load import format_of
 from streamlabel.data.rows import LABEL_NAMES, TEXT_NAMES, GatheredRows, check_rows, labels_column_of, parse_json
 from streamlabel.errors import DataError
@@ -209,8 +210,25 @@ def read_text_lines(source: Source) -> Iterator[TextRow]:
 
 def read_text_rows(source: Source, columns: TextColumns, other: str | None = None) -> Iterator[TextRow]:
     """The texts of a JSONL or CSV file, with the ids of a column ``id`` and the values of an ``other`` one."""
-    read = _json_texts if columns.format == "jsonl" else _csv_texts
-    return read(source, columns, other)
+    name, fields = source_name(source), dict[str, None]()
+    records: Iterable[tuple[int, dict[str, Any]]]
+    if columns.format == "jsonl":
+        records = json_records(source)
+    else:
+        header, records = csv_records(source, columns.delimiter)
+        check_rows(len(header), name)
+        for column in (columns.text, other):
+            if column is not None and column not in header:
+                raise DataError(f"no column {column!r}; the columns are {_names(header)}", source=name, line=1)
+    for line, record in records:
+        text, id_ = record.get(columns.text), record.get("id")
+        if not isinstance(text, str):
+            raise DataError(f"no text in the field {columns.text!r}", source=name, line=line)
+        fields |= dict.fromkeys(record)
+        value = None if other is None else record.get(other)
+        yield TextRow(str(id_) if isinstance(id_, str | int) else None, text, line, value)
+    if other is not None and fields and other not in fields:
+        raise DataError(f"no field {other!r}; the fields are {_names(fields)}", source=name)
 
 
 def read_one_label_rows(source: Source, columns: TextColumns) -> TextDataset:
@@ -223,41 +241,6 @@ def read_one_label_rows(source: Source, columns: TextColumns) -> TextDataset:
             rows.add([row.other] if row.other else [])
             rows.texts.append(row.text)
     return rows.text_dataset()
-
-
-def _json_texts(source: Source, columns: TextColumns, other: str | None) -> Iterator[TextRow]:
-    name, fields = source_name(source), dict[str, None]()
-    for number, line in numbered_lines(source, MAX_LINE_BYTES):
-        try:
-            record = parse_json(line)
-        except ValueError as error:
-            raise DataError(str(error), source=name, line=number) from None
-        text = record.get(columns.text) if isinstance(record, dict) else None
-        if not isinstance(text, str):
-            raise DataError(f"no text in the field {columns.text!r}", source=name, line=number)
-        fields |= dict.fromkeys(record)
-        id_ = record.get("id")
-        value = None if other is None else record.get(other)
-        yield TextRow(str(id_) if isinstance(id_, str | int) else None, text, number, value)
-    if other is not None and fields and other not in fields:
-        raise DataError(f"no field {other!r}; the fields are {_names(fields)}", source=name)
-
-
-def _csv_texts(source: Source, columns: TextColumns, other: str | None) -> Iterator[TextRow]:
-    name = source_name(source)
-    table = csv_rows(source, columns.delimiter)
-    header = next(table, (1, []))[1]
-    check_rows(len(header), name)
-    for column in (columns.text, other):
-        if column is not None and column not in header:
-            raise DataError(f"no column {column!r}; the columns are {_names(header)}", source=name, line=1)
-    for line, row in table:
-        try:
-            check_width(row, header)
-        except ValueError as error:
-            raise DataError(str(error), source=name, line=line) from None
-        record = dict(zip(reversed(header), reversed(row), strict=True))  # of two columns of one name, the first
-        yield TextRow(record.get("id"), record[columns.text], line, None if other is None else record[other])
 
 
 def _names(names: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from typing import IO, Any, TypeAlias
 
 from streamlabel.data.annotations import tools
 from streamlabel.data.annotations.answers import AnnotatedText, Annotations, Gathering, Options, Place, parse_births
-from streamlabel.data.csv_table import check_width, csv_rows
+from streamlabel.data.csv_table import csv_records
 from streamlabel.data.files import (
     BYTE_ORDER_MARK,
     MAX_LINE_BYTES,
@@ -209,17 +209,11 @@ def _json_records(path: Source, max_record_bytes: int) -> Iterator[tuple[Place, 
 
 def _csv_records(path: Source, delimiter: str, max_record_bytes: int) -> Iterator[tuple[Place, dict[str, str]]]:
     """The rows of a table as column name -> cell."""
-    rows = csv_rows(path, delimiter, formula_guard=False, max_line_bytes=max_record_bytes)
-    header = next(rows, (1, []))[1]
+    header, records = csv_records(path, delimiter, formula_guard=False, max_line_bytes=max_record_bytes)
     if len(set(header)) != len(header):
         raise DataError("the header has a column twice; rename one", source=source_name(path), line=1)
-    for number, (line, cells) in enumerate(rows, start=1):
-        place = Place(source_name(path), line, number)
-        try:
-            check_width(cells, header)
-        except ValueError as error:
-            raise place.error(str(error)) from None
-        yield place, dict(zip(header, cells, strict=True))
+    for number, (line, record) in enumerate(records, start=1):
+        yield Place(source_name(path), line, number), record
 
 
 def _text_lines(path: Source, max_record_bytes: int) -> Iterator[tuple[Place, str]]:
