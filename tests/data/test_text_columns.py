@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from streamlabel.data.files import HEAD, replayable
-from streamlabel.data.load import load_dataset
-from streamlabel.data.text_columns import (
+from streamlabel.data.load import (
     TextColumns,
     begins_as_table,
     guess_columns,
+    load_dataset,
     read_one_label_rows,
     read_text_lines,
     read_text_rows,

@@ -26,7 +26,7 @@ from streamlabel.cli.options import (
     say_guess,
 )
 from streamlabel.cli.output import json_option, write
-from streamlabel.data.text_columns import TextRow
+from streamlabel.data.load import TextRow
 from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.store.stored_tagger import Tagger
 from streamlabel.streaming.state import export_rows

@@ -188,11 +188,10 @@ class _File:
         """The column with the texts or the features, and whether it is texts."""
         if text_column is not None and features_column is not None:
             raise DataError("give text_column or features_column, not both")
-        if features_column is None and (
-            text_column is not None or "text" in self.names or "features" not in self.names
-        ):
-            return self.check_column(text_column or "text"), True
-        return self.check_column(features_column or "features"), False
+        no_text = text_column is None and "text" not in self.names
+        if features_column is not None or (no_text and "features" in self.names):
+            return self.check_column(features_column or "features"), False
+        return self.check_column(text_column or "text"), True
 
     def wrong_type(self, name: str, wanted: str) -> DataError:
         return DataError(f"column {name!r} {wanted}", source=self.source)
