@@ -33,9 +33,9 @@ in training (``empty="no"`` otherwise). A subject is called by its label where t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from streamlabel.data.annotations.answers import (
     AnnotatedText,
@@ -86,8 +86,8 @@ def parse_doccano_fast_text(line: str, options: Options) -> AnnotatedText:
 
 def _annotated_doccano(record: dict[str, Any], labels: tuple[str, ...], options: Options) -> AnnotatedText:
     answered = bool(labels) or options.empty_is_no or record.get("annotation_approver") is not None
-    id_ = id_of(record.get("id"))
-    return AnnotatedText(pick_text(record, options.text_field), (Answer(labels),) if answered else (), id_)
+    text, id_ = pick_text(record, options.text_field), id_of(record.get("id"))
+    return AnnotatedText(text, (Answer(labels),) if answered else (), id_)
 
 
 _ANSWERS = ("accept", "reject", "ignore")
@@ -140,6 +140,7 @@ def _plain(item: Any) -> Any:
 
 
 _RESPONSES = ".responses"
+_Response: TypeAlias = tuple[Any, Any, Any]  # what was said, by whom, in which state
 _OWN_FIELDS = ("id", "status", "_server_id", "score")
 
 
@@ -147,66 +148,57 @@ def parse_argilla(record: dict[str, Any], options: Options) -> AnnotatedText:
     id_ = id_of(record.get("id"))
     if "fields" not in record:
         names = [name.removesuffix(_RESPONSES) for name in record if name.endswith(_RESPONSES)]
-        answers = _of_columns(record, _question(names, options))
+        answers = _submitted(_of_columns(record, _question(names, options)))
         fields = {name: value for name, value in record.items() if name not in _OWN_FIELDS and "." not in name}
         return AnnotatedText(pick_text(fields, options.text_field), answers, id_)
     if not isinstance(record["fields"], dict):
         raise ValueError("'fields' is no object; export with dataset.records.to_json of Argilla 2")
-    text = pick_text(record["fields"], options.text_field)
     responses = record.get("responses") or {}
-    answers = _of_server(responses, options) if isinstance(responses, list) else _of_file(record, responses, options)
-    return AnnotatedText(text, answers, id_)
+    said = _of_server(responses, options) if isinstance(responses, list) else _of_file(record, responses, options)
+    return AnnotatedText(pick_text(record["fields"], options.text_field), _submitted(said), id_)
 
 
-def _of_file(record: dict[str, Any], responses: Any, options: Options) -> tuple[Answer, ...]:
-    """``{question: [{"value", "user_id"}]}``."""
-    if not isinstance(responses, dict):
-        raise ValueError("'responses' is no object question -> responses")
-    question = _question(list(responses), options)
-    given = responses.get(question) or []
-    if not isinstance(given, list) or not all(isinstance(response, dict) for response in given):
-        raise ValueError("the responses to a question are no list of objects")
-    if record.get("status") == "pending":
-        return ()
+def _submitted(said: Iterable[_Response]) -> tuple[Answer, ...]:
+    """The answers among the responses: those that were submitted and hold a value."""
     return tuple(
-        Answer(name_list(response["value"], "value"), by=id_of(response.get("user_id")))
-        for response in given
-        if response.get("value") is not None and response.get("status", "submitted") == "submitted"
+        Answer(name_list(value, "value"), by=id_of(user))
+        for value, user, state in said
+        if state == "submitted" and value is not None
     )
 
 
-def _of_server(responses: list[Any], options: Options) -> tuple[Answer, ...]:
+def _of_file(record: dict[str, Any], responses: Any, options: Options) -> list[_Response]:
+    """``{question: [{"value", "user_id"}]}``."""
+    if not isinstance(responses, dict):
+        raise ValueError("'responses' is no object question -> responses")
+    given = responses.get(_question(list(responses), options)) or []
+    if not isinstance(given, list) or not all(isinstance(response, dict) for response in given):
+        raise ValueError("the responses to a question are no list of objects")
+    if record.get("status") == "pending":
+        return []
+    return [(said.get("value"), said.get("user_id"), said.get("status", "submitted")) for said in given]
+
+
+def _of_server(responses: list[Any], options: Options) -> Iterator[_Response]:
     """``[{"values": {question: {"value"}}, "status", "user_id"}]``."""
-    answers = []
     for response in responses:
         values = (response.get("values") or {}) if isinstance(response, dict) else None
         if not isinstance(values, dict):
             raise ValueError("a response is no object with 'values'")
-        if response.get("status") != "submitted" or not values:
-            continue
-        value = values.get(_question(list(values), options))
-        value = value.get("value") if isinstance(value, dict) else value
-        if value is not None:
-            answers.append(Answer(name_list(value, "value"), by=id_of(response.get("user_id"))))
-    return tuple(answers)
+        if response.get("status") == "submitted" and values:
+            value = values.get(_question(list(values), options))
+            yield value.get("value") if isinstance(value, dict) else value, response.get("user_id"), "submitted"
 
 
-def _of_columns(record: dict[str, Any], question: str | None) -> tuple[Answer, ...]:
+def _of_columns(record: dict[str, Any], question: str | None) -> list[_Response]:
     """``question.responses``, ``question.responses.users`` and ``question.responses.status``, lists side by side."""
     if question is None:
-        return ()
+        return []
     column = f"{question}{_RESPONSES}"
-    values, users = record.get(column) or [], record.get(f"{column}.users") or []
-    states = record.get(f"{column}.status") or []
-    if not all(isinstance(part, list) for part in (values, users, states)) or not (
-        len(values) == len(users) == len(states)
-    ):
+    parts = [record.get(name) or [] for name in (column, f"{column}.users", f"{column}.status")]
+    if not all(isinstance(part, list) and len(part) == len(parts[0]) for part in parts):
         raise ValueError(f"{column!r}, its users and its status are not lists of one length")
-    return tuple(
-        Answer(name_list(value, "value"), by=id_of(user))
-        for value, user, state in zip(values, users, states, strict=True)
-        if state == "submitted" and value is not None
-    )
+    return list(zip(*parts, strict=True))
 
 
 def _question(names: list[str], options: Options) -> str | None:
