@@ -21,10 +21,9 @@ from streamlabel.data.files import MAX_LINE_BYTES, Source, open_source, read_lin
 from streamlabel.data.rows import (
     GatheredRows,
     check_rows,
-    format_date,
     is_encodable,
     labels_column_of,
-    rows_of_names,
+    records_of,
 )
 from streamlabel.errors import DataError
 from streamlabel.types import TextDataset
@@ -234,13 +233,11 @@ def _written_rows(
     dataset: TextDataset, header: list[str], one_column_a_label: bool, delimiter_of_tags: str
 ) -> Iterator[list[str]]:
     yield header
-    for row, labels in enumerate(rows_of_names(dataset.Y, dataset.label_names)):
-        cells = [dataset.row_ids[row]] if dataset.row_ids is not None else []
-        cells += [format_date(dataset.row_dates[row]) or ""] if dataset.row_dates is not None else []
-        cells += [dataset.texts[row]]
+    for record in records_of(dataset, dataset.texts, id_="id", date="date", content="text", labels="labels"):
+        *cells, labels = record.values()
         if one_column_a_label:
             present = set(labels)
-            cells += ["1" if name in present else "0" for name in dataset.label_names]
+            tags = ["1" if name in present else "0" for name in dataset.label_names]
         else:
-            cells += [delimiter_of_tags.join(labels)]
-        yield cells
+            tags = [delimiter_of_tags.join(labels)]
+        yield [*(cell or "" for cell in cells), *tags]

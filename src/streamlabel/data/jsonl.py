@@ -21,10 +21,9 @@ from streamlabel.data.files import MAX_LINE_BYTES, Source, numbered_lines, repla
 from streamlabel.data.rows import (
     MAX_DENSE_CELLS,
     GatheredRows,
-    format_date,
     labels_column_of,
     parse_json,
-    rows_of_names,
+    records_of,
 )
 from streamlabel.errors import DataError
 from streamlabel.types import CSR, Dataset, TextDataset
@@ -269,19 +268,15 @@ def write_jsonl(
     format has no place for the order of columns, nor for labels and features that no row has: pass ``label_names``
     and ``feature_names`` to `read_jsonl` to get the same matrices back, exactly.
     """
+    field = text_field if isinstance(dataset, TextDataset) else features_field
+    names = {"id_": id_field, "date": date_field, "content": field, "labels": labels_field}
     contents = _contents(dataset)
     with replacing(path) as handle:
-        for row, (content, labels) in enumerate(
-            zip(contents, rows_of_names(dataset.Y, dataset.label_names), strict=True)
-        ):
-            record: dict[str, Any] = {}
-            if dataset.row_ids is not None:
-                record[id_field] = dataset.row_ids[row]
-            if dataset.row_dates is not None:
-                record[date_field] = format_date(dataset.row_dates[row])
-            record[text_field if isinstance(dataset, TextDataset) else features_field] = content
-            record[labels_field] = labels
-            handle.write(_encode(record, path, row))
+        for row, record in enumerate(records_of(dataset, contents, **names)):
+            try:
+                handle.write((json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode())
+            except (ValueError, TypeError) as error:
+                raise DataError(f"row {row + 1} cannot be written as JSON: {error}", source=path) from None
 
 
 def _contents(dataset: TextDataset | Dataset) -> Iterator[str | dict[str, float] | list[float]]:
@@ -306,10 +301,3 @@ def _feature_rows(X: CSR, names: tuple[str, ...] | None) -> Iterator[dict[str, f
             for j, value in zip(columns, values, strict=True):
                 dense[j] = value
             yield dense
-
-
-def _encode(record: dict[str, Any], path: str | os.PathLike[str], row: int) -> bytes:
-    try:
-        return (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode()
-    except (ValueError, TypeError) as error:
-        raise DataError(f"row {row + 1} cannot be written as JSON: {error}", source=path) from None

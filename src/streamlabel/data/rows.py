@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.errors import DataError
-from streamlabel.types import CSR, TextDataset
+from streamlabel.types import CSR, Dataset, TextDataset
 from streamlabel.validation import check_label_names
 
 TEXT_NAMES = ("text", "texts", "document", "content", "body", "sentence", "abstract", "description", "comment",
@@ -161,6 +161,19 @@ def rows_of_names(Y: CSR, label_names: Sequence[str]) -> Iterator[list[str]]:
     """The label names of each row, in the order of the columns."""
     for begin, end in zip(Y.indptr[:-1], Y.indptr[1:], strict=True):
         yield [label_names[j] for j in Y.indices[begin:end]]
+
+
+def records_of(
+    dataset: TextDataset | Dataset, contents: Iterable[Any], *, id_: str, date: str, content: str, labels: str
+) -> Iterator[dict[str, Any]]:
+    """The rows as records whose fields have these names: id and date where the set has them, content, label names."""
+    for row, (value, names) in enumerate(zip(contents, rows_of_names(dataset.Y, dataset.label_names), strict=True)):
+        record: dict[str, Any] = {}
+        if dataset.row_ids is not None:
+            record[id_] = dataset.row_ids[row]
+        if dataset.row_dates is not None:
+            record[date] = format_date(dataset.row_dates[row])
+        yield record | {content: value, labels: names}
 
 
 class GatheredRows:
