@@ -58,6 +58,17 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
+def _web_opener() -> urllib.request.OpenerDirector:
+    """An opener that knows http and https (and the user's proxy) and nothing else: no file, ftp or data addresses."""
+    known = urllib.request
+    opener = known.OpenerDirector()
+    web = (known.ProxyHandler, known.UnknownHandler, known.HTTPHandler, known.HTTPSHandler)
+    for handler in (*web, known.HTTPDefaultErrorHandler, known.HTTPErrorProcessor, _SafeRedirects):
+        opener.add_handler(handler())
+    opener.addheaders = [("User-Agent", "streamlabel"), ("Accept-Encoding", "identity")]
+    return opener
+
+
 @dataclass(frozen=True)
 class _Job:
     """What to fetch, where to, and what must hold of it."""
@@ -128,9 +139,8 @@ def download_file(
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             job.forget()
-            raise DownloadError(
-                f"no space left in {target.parent} for {target.name}; free some and try again"
-            ) from error
+            problem = f"no space left in {target.parent} for {target.name}; free some and try again"
+            raise DownloadError(problem) from error
         raise DownloadError(f"cannot write {error.filename or target}: {error.strerror or error}") from error
 
 
@@ -173,7 +183,7 @@ def _transfer(job: _Job) -> None:
             request.add_header("If-Range", validator)
     with _open(job, request) as response:
         start, total = _extent(job, response)
-        if start not in (0, offset):
+        if response.status == 206 and start != offset:
             raise _Misfit("the server sent another piece than the one asked for")
         job.check_total(total)
         missing, free = (total or 0) - start, shutil.disk_usage(job.target.parent).free
@@ -214,9 +224,7 @@ def _resume_point(job: _Job) -> tuple[int, str]:
 def _open(job: _Job, request: urllib.request.Request) -> Any:
     """The server's answer; passing troubles become `_BrokenConnection`, lasting ones `DownloadError`."""
     try:
-        opener = urllib.request.build_opener(_SafeRedirects)
-        opener.addheaders = [("User-Agent", "streamlabel"), ("Accept-Encoding", "identity")]
-        return opener.open(request, timeout=job.timeout)
+        return _web_opener().open(request, timeout=job.timeout)
     except urllib.error.HTTPError as error:
         with error:
             if error.code == 416:
