@@ -9,8 +9,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ TEXT_NAMES = ("text", "texts", "document", "content", "body", "sentence", "abstr
 LABEL_NAMES = ("labels", "label", "tags", "tag", "categories", "category", "topics", "topic", "keywords", "subjects",
                "classes", "class")  # fmt: skip
 MAX_DENSE_CELLS = 50_000_000
+NO_DATE = np.datetime64("NaT", "D")
 
 RowError: TypeAlias = Callable[[str, int], DataError]  # (problem, 0-based row) -> the error that points there
 
@@ -173,7 +173,8 @@ def records_of(
             record[id_] = dataset.row_ids[row]
         if dataset.row_dates is not None:
             record[date] = format_date(dataset.row_dates[row])
-        yield record | {content: value, labels: names}
+        record[content], record[labels] = value, names
+        yield record
 
 
 class GatheredRows:
@@ -187,22 +188,27 @@ class GatheredRows:
         self.lines: list[int] = []
         self._dates: list[np.datetime64] = []
         self._any_date = False
+        self._line = 0
 
-    @contextmanager
-    def at(self, line: int) -> Iterator[None]:
-        """What belongs to one row: a ValueError inside becomes a DataError with file and line."""
-        try:
-            yield
-        except ValueError as error:
-            raise DataError(str(error), source=self.source, line=line) from None
-        self.lines.append(line)
+    def at(self, line: int) -> Self:
+        """What belongs to one row, as a with block: a ValueError inside becomes a DataError with file and line."""
+        self._line = line
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ValueError):
+            raise DataError(str(error), source=self.source, line=self._line) from None
+        self.lines.append(self._line)
 
     def add(self, labels: Iterable[str], id_: str | None = None, date: str | None = None) -> None:
         """Labels, id and date of a row. All rows have an id, or none has; an empty date is unknown."""
         self.labels.add(labels)
         self.ids.append(id_)
         self._any_date |= date is not None
-        self._dates.append(parse_date(date or ""))
+        self._dates.append(parse_date(date) if date else NO_DATE)
 
     def error(self, problem: str, row: int) -> DataError:
         return DataError(problem, source=self.source, line=self.lines[row])
@@ -270,7 +276,7 @@ def is_encodable(text: str) -> bool:
 def parse_date(text: str) -> np.datetime64:
     """An ISO 8601 date, or the day of an ISO 8601 date and time as written; "" is NaT. ValueError otherwise."""
     if not text:
-        return np.datetime64("NaT", "D")
+        return NO_DATE
     try:
         return np.datetime64(datetime.datetime.fromisoformat(text).date(), "D")
     except ValueError:
