@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from http_site import Site, closed_port, running_site
 from streamlabel.cli import main
 from streamlabel.data import catalogue
-from streamlabel.data.catalogue_entries import ENTRIES, Entry, RemoteFile
+from streamlabel.data.catalogue import ENTRIES, Entry, RemoteFile
 from streamlabel.data.fetch import fetch_set
 from tiny_set import N_TRAIN, ROWS, TINY, write_form, xc_text
 

@@ -8,9 +8,7 @@ from streamlabel._version import __version__
 from streamlabel.cli.group import LazyCommand, StreamlabelGroup
 
 COMMANDS = {
-    "demo": LazyCommand(
-        "streamlabel.cli.first_look:demo", "The whole idea in a minute: labels arrive."
-    ),
+    "demo": LazyCommand("streamlabel.cli.first_look:demo", "The whole idea in a minute: labels arrive."),
     "init": LazyCommand("streamlabel.cli.init:init", "Files to begin with: tagged texts, answers for a new label."),
     "fit": LazyCommand("streamlabel.cli.fit:fit", "Learn the labels of a file; store the model in a directory."),
     "add-label": LazyCommand("streamlabel.cli.add_label:add_label", "Learn one more label from a few answers."),
