@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from streamlabel import StreamingLabelClassifier
-from streamlabel.data.twins import make_twin
+from streamlabel.data.synthetic import make_twin
 
 N_ROWS, N_FEATURES, N_PAST, N_NEW = 30_000, 60_000, 200, 100
 

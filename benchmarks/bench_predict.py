@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel import ModelStore, StreamingLabelClassifier
-from streamlabel.cli.predict import Predicted, write_predictions
+from streamlabel.cli.scoring import Predicted, write_predictions
 from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.errors import NotFoundError
 from streamlabel.store.predict import predict_rows

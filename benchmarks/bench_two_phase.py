@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel import StreamingLabelClassifier
-from streamlabel.data.twins import make_twin
+from streamlabel.data.synthetic import make_twin
 from streamlabel.stats.sums import Stats
 from streamlabel.streaming.from_stats import add_labels_from_stats, code_labels
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from scipy import sparse
 
-from streamlabel.data.catalogue_entries import Entry
+from streamlabel.data.catalogue import Entry
 
 # Rows of (labels, features); five for training, three for testing. 3 labels, 4 features, 10 assignments.
 ROWS = [

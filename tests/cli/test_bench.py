@@ -7,7 +7,7 @@ import json
 from click.testing import CliRunner
 
 from streamlabel.cli import main
-from streamlabel.data.twins import make_twin
+from streamlabel.data.synthetic import make_twin
 from streamlabel.experiments.speed import time_batch, time_few_rows, time_flatness, time_single, time_steps
 
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from http_site import Site, closed_port, running_site
 from streamlabel.cli import main
 from streamlabel.data import catalogue
-from streamlabel.data.catalogue_entries import ENTRIES, Entry, RemoteFile
+from streamlabel.data.catalogue import ENTRIES, Entry, RemoteFile
 from streamlabel.data.fetch import fetch_set
 from tiny_set import N_TRAIN, ROWS, TINY, write_form, xc_text
 
@@ -41,7 +41,7 @@ def call(*arguments: str) -> Result:
 
 def use(monkeypatch: pytest.MonkeyPatch, entry: Entry) -> None:
     monkeypatch.setattr(catalogue, "ENTRIES", (*ENTRIES, entry))
-    monkeypatch.setattr("streamlabel.cli.datasets.ENTRIES", (*ENTRIES, entry))
+    monkeypatch.setattr("streamlabel.cli.downloads.ENTRIES", (*ENTRIES, entry))
 
 
 def test_list_shows_every_set_and_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def test_get_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_get_without_network_tells_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamlabel.cli.datasets.fetch_set", partial(fetch_set, attempts=1))
+    monkeypatch.setattr("streamlabel.cli.downloads.fetch_set", partial(fetch_set, attempts=1))
     use(monkeypatch, replace(TINY, files=(RemoteFile(f"http://127.0.0.1:{closed_port()}/train.txt"),)))
     result = call("get", "tiny")
     assert result.exit_code == 1

@@ -130,7 +130,7 @@ def test_help_imports_no_command_and_no_heavy_package() -> None:
     code = (
         "import sys, click.testing, streamlabel.cli as cli\n"
         "click.testing.CliRunner().invoke(cli.main, ['--help'])\n"
-        "print([name for name in sys.modules if name in ('numpy', 'rich', 'sklearn', 'streamlabel.cli.datasets')])"
+        "print([name for name in sys.modules if name in ('numpy', 'rich', 'sklearn', 'streamlabel.cli.downloads')])"
     )
     assert run("-c", code).stdout == "[]\n"
 

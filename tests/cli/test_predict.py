@@ -270,7 +270,7 @@ def test_labels_that_never_occur_and_are_never_said_are_not_in_macro_f1(
 
 
 def test_evaluate_in_blocks_is_the_same(model: Path, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("streamlabel.cli.predict")
+    module = importlib.import_module("streamlabel.cli.scoring")
     tagged(tmp_path / "test.csv")
     whole = ask("evaluate", model, tmp_path / "test.csv", "--per-label")
     monkeypatch.setattr(module, "CELLS", 500)

@@ -11,7 +11,7 @@ from sklearn.linear_model import Lasso
 
 from streamlabel.data.synthetic import make_planted_labels
 from streamlabel.stats.label_gram import centred_cross, signed_label_gram
-from streamlabel.structure.objective import duality_gap, kkt_violation, lam_max, objective
+from streamlabel.structure.lasso import duality_gap, kkt_violation, lam_max, objective
 from streamlabel.structure.represent import SOLVERS
 
 WARM = ["active_set", "coordinate_descent"]  # the path of LARS begins at lam_max

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streamlabel.data.annotations import Annotations, load_annotations
-from streamlabel.data.annotations.read import TOOLS
+from streamlabel.data.annotations import TOOLS, Annotations, load_annotations
 from streamlabel.errors import DataError
 
 AMOUNTS = [20, pytest.param(500, marks=pytest.mark.slow)]

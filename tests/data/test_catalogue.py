@@ -12,6 +12,7 @@ import pytest
 
 from streamlabel.data import catalogue
 from streamlabel.data.catalogue import (
+    ENTRIES,
     Counts,
     cache_folder,
     count,
@@ -24,7 +25,6 @@ from streamlabel.data.catalogue import (
     read_split_rows,
     total,
 )
-from streamlabel.data.catalogue_entries import ENTRIES
 from streamlabel.data.download import file_sha256
 from streamlabel.errors import DataError, NotFoundError
 from tiny_set import FORMS, TINY, expected, write_form

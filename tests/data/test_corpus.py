@@ -16,8 +16,16 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import normalize
 
 from streamlabel.data.catalogue import load_catalogue_set
-from streamlabel.data.news import ARRIVALS_FROM, LAST_DAY, make_news_corpus, topic_parents
-from streamlabel.data.news_topics import CLOSINGS, FAMILIES, SECTIONS, TOPICS
+from streamlabel.data.news import (
+    ARRIVALS_FROM,
+    CLOSINGS,
+    FAMILIES,
+    LAST_DAY,
+    SECTIONS,
+    TOPICS,
+    make_news_corpus,
+    topic_parents,
+)
 from streamlabel.data.streams import dated_stream, first_occurrence
 from streamlabel.errors import DataError
 from streamlabel.validation import canonical_labels, check_label_names

@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 
 from http_site import Site, closed_port, running_site
-from streamlabel.data.catalogue import find_entry, load_catalogue_splits
-from streamlabel.data.catalogue_entries import Entry, RemoteFile
+from streamlabel.data.catalogue import Entry, RemoteFile, find_entry, load_catalogue_splits
 from streamlabel.data.download import file_sha256
 from streamlabel.data.fetch import fetch_set
 from streamlabel.errors import DataError, DownloadError, NotFoundError

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from streamlabel.data.load import load_dataset
-from streamlabel.data.text_columns import (
-    HEAD,
+from streamlabel.data.files import HEAD, replayable
+from streamlabel.data.load import (
     TextColumns,
     begins_as_table,
     guess_columns,
+    load_dataset,
     read_one_label_rows,
     read_text_lines,
     read_text_rows,
-    replayable,
 )
 from streamlabel.errors import DataError
 

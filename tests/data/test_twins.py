@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from streamlabel.data.twins import make_twin
+from streamlabel.data.synthetic import make_twin
 from streamlabel.errors import DataError
 from streamlabel.validation import canonical_csr, canonical_labels
 
 DIGEST = """
 import hashlib
-from streamlabel.data.twins import make_twin
+from streamlabel.data.synthetic import make_twin
 t = make_twin(300, 800, 90, 40, 3.2, random_state=5)
 parts = [a.tobytes() for m in (t.X, t.Y) for a in (m.data, m.indices, m.indptr)]
 print(hashlib.sha256(b"".join(parts)).hexdigest())
@@ -125,7 +125,7 @@ def test_seeds_and_other_processes():
 
 def test_working_memory_is_bounded_by_the_block(monkeypatch):
     """With small blocks the peak stays near the size of the result itself."""
-    monkeypatch.setattr("streamlabel.data.twins.BLOCK_NON_ZEROS", 20_000)
+    monkeypatch.setattr("streamlabel.data.synthetic.BLOCK_NON_ZEROS", 20_000)
     tracemalloc.start()
     twin = make_twin(1500, 1000, 50, 200, 2)
     peak = tracemalloc.get_traced_memory()[1]

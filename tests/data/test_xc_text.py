@@ -169,7 +169,7 @@ def test_a_packed_file_cut_short(tmp_path: Path) -> None:
 def test_no_file_and_no_folder(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="no such file"):
         read_xc_text(tmp_path / "none.txt")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="is a folder; name a file in it"):
         read_xc_text(tmp_path)
     with pytest.raises(DataError, match="cannot be written"):
         write_xc_text(read_xc_text(written(tmp_path, GOOD)), tmp_path / "none" / "set.txt")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+import warnings
 from importlib.util import find_spec
 
 import numpy as np
@@ -36,7 +38,12 @@ json.dump(found, open("found.json", "w"))
 
 
 @needs_mlflow
+@pytest.mark.filterwarnings(
+    "ignore:.min_items. is deprecated:DeprecationWarning"
+)  # MLflow 2 to pydantic, at its import
 def test_directories_are_loaded_and_run(classifier, rows, tagger, news, tmp_path):
+    with warnings.catch_warnings(action="ignore"):  # of early MLflow about itself, with a late pydantic
+        importlib.import_module("mlflow.pyfunc")
     texts = [*news.texts[300:310], "nothing of this is known: xyzzy", ""]
     (tmp_path / "moved").mkdir()
     for name, model in (("classifier", classifier), ("tagger", tagger)):

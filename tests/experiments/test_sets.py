@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamlabel.data.catalogue_entries import ENTRIES
+from streamlabel.data.catalogue import ENTRIES
 from streamlabel.errors import NotFoundError
 from streamlabel.experiments import sets
 from streamlabel.experiments.sets import NEWS_CORPUS, asked_name, load_set, quick_sets, resolve_sets, training_rows

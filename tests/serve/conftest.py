@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,9 +41,17 @@ def loopback() -> Gate:
 
 
 @pytest.fixture
-def client(living: LivingTagger, loopback: Gate) -> Iterator[Any]:
-    pytest.importorskip("httpx2", reason="the group dev is not installed")
-    testclient = pytest.importorskip("starlette.testclient", reason="the extra serve is not installed")
+def testclient() -> Any:
+    """Starlette's module; it needs httpx2, in its early releases httpx, and these warn about a late anyio."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return importlib.import_module("starlette.testclient")
+    except (ImportError, RuntimeError) as error:
+        pytest.skip(f"the extra serve or the group dev is not installed: {error}")
+
+
+@pytest.fixture
+def client(living: LivingTagger, loopback: Gate, testclient: Any) -> Iterator[Any]:
     from streamlabel.serve.app import create_app
 
     with testclient.TestClient(

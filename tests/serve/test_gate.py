@@ -94,9 +94,7 @@ def test_a_token_is_asked_for(header: str, status: int) -> None:
     assert passes(gate, (b"host", b"any.example")) == 401
 
 
-def test_the_gate_stands_before_every_route(living: Any) -> None:
-    pytest.importorskip("httpx2")
-    testclient = pytest.importorskip("starlette.testclient")
+def test_the_gate_stands_before_every_route(living: Any, testclient: Any) -> None:
     from streamlabel.serve.app import create_app
 
     gate = Gate(names_of("127.0.0.1", "127.0.0.1"), TOKEN)

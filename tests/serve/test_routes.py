@@ -326,7 +326,7 @@ def test_a_health_check_that_takes_long_stops_nobody(
 
 
 def test_no_more_bodies_are_taken_than_there_is_room_for(
-    living: LivingTagger, loopback: Gate, monkeypatch: pytest.MonkeyPatch
+    living: LivingTagger, loopback: Gate, testclient: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on, begun = threading.Event(), threading.Event()
 
@@ -337,7 +337,6 @@ def test_no_more_bodies_are_taken_than_there_is_room_for(
 
     monkeypatch.setattr(app, "MOST_UNDER_WAY", 1)
     monkeypatch.setattr(Tagger, "suggest", slowly)
-    testclient = pytest.importorskip("starlette.testclient")
     with (
         testclient.TestClient(app.create_app(living, loopback), base_url="http://127.0.0.1:8000") as client,
         ThreadPoolExecutor(1) as pool,

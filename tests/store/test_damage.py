@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -265,7 +266,6 @@ def test_rows_of_features_that_are_lost_do_not_come_back(stored):
 
 def edit(path, *statements):
     """Change a catalogue behind the back of the store."""
-    connection = sqlite3.connect(path / "catalogue.db", isolation_level=None)
-    for statement in statements:
-        connection.execute(statement)
-    connection.close()
+    with closing(sqlite3.connect(path / "catalogue.db", isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tracemalloc
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -18,10 +19,9 @@ REFUSED = (DataError, NotFoundError, ConflictError)
 
 
 def edit(path, *statements):
-    connection = sqlite3.connect(path / "catalogue.db", isolation_level=None)
-    for statement in statements:
-        connection.execute(statement)
-    connection.close()
+    with closing(sqlite3.connect(path / "catalogue.db", isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
 
 
 def refused(path, match=None, learning=False):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamlabel.structure.lasso import solve_active_set
-from streamlabel.structure.objective import duality_gap, lam_max
+from streamlabel.structure.lasso import duality_gap, lam_max, solve_active_set
 from streamlabel.structure.represent import SOLVERS, solve_column
 
 

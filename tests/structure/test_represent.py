@@ -9,8 +9,7 @@ from scipy import sparse
 from streamlabel.errors import ConvergenceWarning, DataError
 from streamlabel.executors import JoblibExecutor, SerialExecutor
 from streamlabel.stats.label_gram import centred_cross, signed_label_gram
-from streamlabel.structure.lasso import solve_active_set
-from streamlabel.structure.objective import duality_gap, kkt_violation
+from streamlabel.structure.lasso import duality_gap, kkt_violation, solve_active_set
 from streamlabel.structure.represent import SOLVERS, lasso_path, represent
 
 N_PAST, N_NEW = 20, 5

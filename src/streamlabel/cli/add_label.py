@@ -25,8 +25,8 @@ from streamlabel.cli.options import (
     say_guess,
 )
 from streamlabel.cli.output import json_option, write
-from streamlabel.data.rows import source_name
-from streamlabel.data.text_columns import TextRow
+from streamlabel.data.files import source_name
+from streamlabel.data.load import TextRow
 from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.store.model_store import ModelStore
 from streamlabel.tagging import learn_report

@@ -17,8 +17,7 @@ from streamlabel.cli.options import (
     plural,
 )
 from streamlabel.cli.output import format_table, json_option, note, write
-from streamlabel.data.annotations import Annotations, load_annotations
-from streamlabel.data.annotations.read import TOOLS
+from streamlabel.data.annotations import TOOLS, Annotations, load_annotations
 from streamlabel.errors import ConflictError, NotFoundError
 from streamlabel.exchange.export import FORMATS, export, format_of_ending
 from streamlabel.store.model_store import ModelStore

@@ -21,7 +21,7 @@ from streamlabel.cli.options import (
     say_twins,
 )
 from streamlabel.cli.output import json_option, note, write
-from streamlabel.data.text_columns import TextColumns
+from streamlabel.data.load import TextColumns
 from streamlabel.store.history import StoreSizes
 from streamlabel.store.model_store import ModelStore
 from streamlabel.streaming.classifier import StreamingLabelClassifier

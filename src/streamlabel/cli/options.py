@@ -16,16 +16,18 @@ import click
 import numpy as np
 
 from streamlabel.cli.output import plural, remark
-from streamlabel.data.load import FORMATS, format_of, load_dataset
-from streamlabel.data.text_columns import (
+from streamlabel.data.files import replayable
+from streamlabel.data.load import (
+    FORMATS,
     TextColumns,
     TextRow,
     begins_as_table,
+    format_of,
     guess_columns,
+    load_dataset,
     read_one_label_rows,
     read_text_lines,
     read_text_rows,
-    replayable,
 )
 from streamlabel.data.xc_svmlight import states_shape
 from streamlabel.errors import ConflictError, DataError, Hint, NotFoundError, did_you_mean

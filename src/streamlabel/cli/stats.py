@@ -24,7 +24,7 @@ from streamlabel.cli.options import (
     read_set,
 )
 from streamlabel.cli.output import format_table, json_option, note, progress_bar, write
-from streamlabel.data.text_columns import read_text_lines
+from streamlabel.data.load import read_text_lines
 from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.stats.sums import Stats
 from streamlabel.store.model_store import ModelStore

@@ -1,14 +1,12 @@
 """Mulan and Meka sets: ARFF files, whose labels are named by an XML file (Mulan) or counted in the header (Meka).
 
-Rows may be dense or sparse. Nominal attributes whose values are numbers are those numbers; with two values of which one
-is a word, the first declared is 0 and the second 1. Missing values (``?``), strings and dates are errors. Labels must
-be 0 or 1, and come in the order of the file's attributes.
+Rows may be dense (``1,0,0.5``) or sparse (``{0 1,5 0.5}``). Nominal attributes whose values are numbers are those
+numbers; with two values of which one is a word, the first declared is 0 and the second 1. Missing values (``?``),
+strings and dates are errors. Labels must be 0 or 1, and come in the order of the file's attributes.
 
-The lower half of an ARFF file: rows, dense (``1,0,0.5``) or sparse (``{0 1,5 0.5}``).
-
-Two ways to the same result. `fast_block` reads the plain form (numbers, no quotes, no spare spaces) with arrays and
-gives up, returning None, on anything else; `slow_block` reads one line after the other, knows the whole form, and is
-the one that says what is wrong where.
+There are two ways to the rows. `RowReader.fast_block` reads the plain form (numbers, no quotes, no spare spaces) with
+arrays and gives up, returning None, on anything else; `slow_block` reads one line after the other, knows the whole
+form, and is the one that says what is wrong where.
 """
 
 from __future__ import annotations
@@ -24,9 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamlabel.data.arff_header import Header, label_columns, quoted, read_header, split_fields
-from streamlabel.data.datasets import RowsBuilder, named_dataset, number_texts, row_slices
+from streamlabel.data.datasets import (
+    PathLike,
+    RowFormat,
+    Rows,
+    RowsBuilder,
+    named_dataset,
+    number_texts,
+    row_slices,
+    sort_rows,
+)
 from streamlabel.data.files import replacing, show, utf8
-from streamlabel.data.sparse_rows import RowFormat, Rows, sort_rows
 from streamlabel.data.tokens import NUMBER, Tokens, byte_table
 from streamlabel.errors import DataError
 from streamlabel.types import Dataset
@@ -134,8 +140,7 @@ class RowReader:
         )
 
     def slow_block(self, block: bytes, first_line: int) -> Cells:
-        columns: list[int] = []
-        values: list[float] = []
+        cells: list[tuple[int, float]] = []
         counts: list[int] = []
         lines: list[int] = []
         for line, row in enumerate(block.split(b"\n")[:-1], start=first_line):
@@ -143,21 +148,17 @@ class RowReader:
                 text = row.decode("utf-8").strip(" \t")
                 if not text or text.startswith("%"):
                     continue
-                cells = self._sparse_row(text) if text.startswith("{") else self._dense_row(text)
+                found = self._sparse_row(text) if text.startswith("{") else self._dense_row(text)
             except UnicodeDecodeError as error:
                 raise DataError("not UTF-8; save the file as UTF-8", source=self._source, line=line) from error
             except ValueError as error:
                 raise DataError(str(error), source=self._source, line=line) from error
-            columns.extend(cell[0] for cell in cells)
-            values.extend(cell[1] for cell in cells)
-            counts.append(len(cells))
+            cells += found
+            counts.append(len(found))
             lines.append(line)
-        return Cells(
-            np.array(columns, dtype=np.intp),
-            np.array(values, dtype=np.float64),
-            np.array(counts, dtype=np.intp),
-            np.array(lines, dtype=np.intp),
-        )
+        columns = np.array([column for column, _ in cells], dtype=np.intp)
+        values = np.array([value for _, value in cells], dtype=np.float64)
+        return Cells(columns, values, np.array(counts, dtype=np.intp), np.array(lines, dtype=np.intp))
 
     def _dense_row(self, text: str) -> list[tuple[int, float]]:
         fields = split_fields(text)
@@ -208,7 +209,6 @@ class RowReader:
         raise ValueError(f"value {show(word)} for attribute {show(attribute.name)}; expected {wanted}")
 
 
-PathLike = str | os.PathLike[str]
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -283,14 +283,18 @@ def _split(cells: Cells, is_label: NDArray[np.bool_], header: Header, form: RowF
         cells.columns, cells.values, cells.counts, cells.lines, form.source, "attribute", sort=form.sort
     )
     of_label = is_label[columns]
-    _check_labels(columns, values, of_label, cells, header, form)
+    wrong = np.flatnonzero(of_label & (values != 0) & (values != 1))
+    if wrong.size:
+        name = header.attributes[columns[wrong[0]]].name
+        problem = f"label {show(name)} has the value {values[wrong[0]]:g}; labels are 0 or 1 (is it a label?)"
+        raise DataError(problem, source=form.source, line=_line_of(int(wrong[0]), cells))
     positions = np.where(is_label, np.cumsum(is_label), np.cumsum(~is_label)) - 1
     with np.errstate(over="ignore"):
         feature_values = values[~of_label].astype(form.dtype)
     if not np.isfinite(feature_values).all():
-        wrong = np.flatnonzero(~of_label)[np.argmin(np.isfinite(feature_values))]
-        problem = f"value {values[wrong]:g} is too large for {np.dtype(form.dtype)}; read it as float64"
-        raise DataError(problem, source=form.source, line=_line_of(int(wrong), cells))
+        cell = int(np.flatnonzero(~of_label)[np.argmin(np.isfinite(feature_values))])
+        problem = f"value {values[cell]:g} is too large for {np.dtype(form.dtype)}; read it as float64"
+        raise DataError(problem, source=form.source, line=_line_of(cell, cells))
     positive = of_label & (values == 1)
     return Rows(
         positions[columns[positive]],
@@ -305,21 +309,6 @@ def _row_counts(chosen: NDArray[np.bool_], counts: NDArray[Any]) -> NDArray[np.i
     """How many of the chosen entries each row has; ``chosen`` has one entry for each that ``counts`` counts."""
     totals = np.concatenate([[0], np.cumsum(chosen)])
     return np.diff(totals[np.concatenate([[0], np.cumsum(counts)])])
-
-
-def _check_labels(
-    columns: NDArray[np.intp],
-    values: NDArray[np.float64],
-    of_label: NDArray[np.bool_],
-    cells: Cells,
-    header: Header,
-    form: RowFormat,
-) -> None:
-    wrong = np.flatnonzero(of_label & (values != 0) & (values != 1))
-    if wrong.size:
-        name = header.attributes[columns[wrong[0]]].name
-        problem = f"label {show(name)} has the value {values[wrong[0]]:g}; labels are 0 or 1 (is it a label?)"
-        raise DataError(problem, source=form.source, line=_line_of(int(wrong[0]), cells))
 
 
 def _line_of(cell: int, cells: Cells) -> int:

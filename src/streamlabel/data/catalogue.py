@@ -1,9 +1,7 @@
 """The named data sets: what was published about each, where its files may lie, and the door that loads them.
 
 Files are looked for in ``$STREAMLABEL_DATA/NAME``, then in the user cache (`cache_folder`). `load_catalogue_set` reads
-whichever of the known file forms is there (see ``catalogue_forms``) and compares it with the published statistics.
-
-The file forms in which a named set is met, and how each is read.
+whichever of these file forms is there and compares it with the published statistics:
 
 ==============  =====================================================================================================
 Mulan           ``NAME-train.arff``, ``NAME-test.arff``, ``NAME.xml``
@@ -13,7 +11,7 @@ XC single file  ``NAME_data.txt``, ``NAME_trSplit.txt``, ``NAME_tstSplit.txt``: 
 svmlight        ``train-exp1.svm``, ``test-exp1.svm``, or ``train.svm``, ``test.svm`` (labels from 0, features from 1)
 ==============  =====================================================================================================
 
-Capitals do not matter, and NAME may be any of the entry's names.
+Capitals do not matter, and NAME may be any of the entry's names. The entries themselves are in ``catalogue.toml``.
 """
 
 from __future__ import annotations
@@ -21,21 +19,90 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from streamlabel.data.arff import read_arff
-from streamlabel.data.catalogue_entries import ENTRIES, Entry
+from streamlabel.data.files import packaged_toml
 from streamlabel.data.npz import read_npz
 from streamlabel.data.xc_svmlight import read_svmlight, read_xc_text
 from streamlabel.errors import DataError, NotFoundError
 from streamlabel.types import Dataset, IntArray
 
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file at a stable public address. ``size`` and ``sha256`` are None where nobody has published them.
+
+    ``max_bytes`` bounds what is fetched when the size is not known.
+    """
+
+    url: str
+    size: int | None = None
+    sha256: str | None = None
+    max_bytes: int = 1 << 26
+
+    @property
+    def name(self) -> str:
+        name = urlsplit(self.url).path.rpartition("/")[2]
+        return "download" if name in ("", ".", "..") else name
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A named data set and what was published about it.
+
+    Attributes
+    ----------
+    n_rows : examples of each split, by the split's name
+    labels_per_example, examples_per_label : averages as printed by ``statistics_from``, strings, so that their rounding
+        is known; None: not seen by us
+    averages_over : the splits that these two were taken over
+    split_averages : labels per example of single splits, where they are known
+    files : where `get` downloads from; empty where no stable public address is known
+    by_hand : what to do without a network
+    """
+
+    name: str
+    description: str
+    n_rows: Mapping[str, int]
+    n_features: int
+    n_labels: int
+    averages_over: tuple[str, ...]
+    statistics_from: str
+    form: str
+    source: str
+    licence: str
+    by_hand: str
+    labels_per_example: str | None = None
+    examples_per_label: str | None = None
+    aliases: tuple[str, ...] = ()
+    split_averages: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[RemoteFile, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name, *self.aliases)
+
+
+def _entry(published: Mapping[str, Any]) -> Entry:
+    """An entry from its table in the TOML file."""
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in published.items()
+    }
+    return Entry(**fields | {"files": tuple(RemoteFile(**file) for file in published.get("files", ()))})
+
+
+ENTRIES: tuple[Entry, ...] = tuple(_entry(published) for published in packaged_toml("catalogue.toml")["set"])
+
 Paths = Mapping[str, Path]
 """What a form needs, by role: a split's name, ``"labels"``, ``"data"``."""
+SplitReader = Callable[[Entry, Paths, str], Dataset]
 
 
 @dataclass(frozen=True)
@@ -44,10 +111,34 @@ class FileForm:
 
     name: str
     paths: Paths
-    reader: Callable[[Entry, Paths, Iterable[str], int], dict[str, Dataset]]
+    reader: SplitReader
 
-    def read(self, entry: Entry, splits: Iterable[str], column: int) -> dict[str, Dataset]:
-        return self.reader(entry, self.paths, splits, column)
+
+def _read_svmlight(entry: Entry, paths: Paths, split: str) -> Dataset:
+    return read_svmlight(paths[split], n_features=entry.n_features, n_labels=entry.n_labels, sort=True)
+
+
+def _read_xc(entry: Entry, paths: Paths, split: str) -> Dataset:
+    return read_xc_text(paths[split], sort=True)
+
+
+_FORMS: tuple[tuple[str, Mapping[str, str], SplitReader], ...] = (
+    (
+        "Mulan ARFF + XML",
+        {"{split}": "{stem}-{split}.arff", "labels": "{stem}.xml"},
+        lambda entry, paths, split: read_arff(paths[split], xml=paths["labels"]),
+    ),
+    (
+        "npz",
+        {"X {split}": "x_{split}.npz", "Y {split}": "y_{split}.npz"},
+        lambda entry, paths, split: read_npz(paths[f"X {split}"].parent, split=split),
+    ),
+    ("XC text", {"{split}": "{split}.txt"}, _read_xc),
+    ("XC text", {"{split}": "{stem}_{split}.txt"}, _read_xc),
+    ("XC text, single file", {"data": "{stem}_data.txt", "{split}": "{stem}_{short}split.txt"}, _read_xc),
+    ("svmlight", {"{split}": "{split}-exp1.svm"}, _read_svmlight),
+    ("svmlight", {"{split}": "{split}.svm"}, _read_svmlight),
+)
 
 
 def find_form(entry: Entry, folder: Path) -> FileForm | None:
@@ -70,30 +161,6 @@ def _expand(patterns: Mapping[str, str], splits: tuple[str, ...], stem: str) -> 
             short = {"train": "tr", "test": "tst"}.get(split, split)
             wanted[role.format(split=split)] = pattern.format(stem=stem, split=split, short=short)
     return wanted
-
-
-def _read_mulan(entry: Entry, paths: Paths, splits: Iterable[str], column: int) -> dict[str, Dataset]:
-    return {split: read_arff(paths[split], xml=paths["labels"]) for split in splits}
-
-
-def _read_npz(entry: Entry, paths: Paths, splits: Iterable[str], column: int) -> dict[str, Dataset]:
-    return {split: read_npz(paths[f"X {split}"].parent, split=split) for split in splits}
-
-
-def _read_xc(entry: Entry, paths: Paths, splits: Iterable[str], column: int) -> dict[str, Dataset]:
-    return {split: read_xc_text(paths[split], sort=True) for split in splits}
-
-
-def _read_svmlight(entry: Entry, paths: Paths, splits: Iterable[str], column: int) -> dict[str, Dataset]:
-    return {
-        split: read_svmlight(paths[split], n_features=entry.n_features, n_labels=entry.n_labels, sort=True)
-        for split in splits
-    }
-
-
-def _read_single(entry: Entry, paths: Paths, splits: Iterable[str], column: int) -> dict[str, Dataset]:
-    whole = read_xc_text(paths["data"], sort=True)
-    return {split: whole.take_rows(read_split_rows(paths[split], whole.n_rows, column)) for split in splits}
 
 
 def read_split_rows(path: Path, n_rows: int, column: int = 0) -> IntArray:
@@ -123,17 +190,6 @@ def _split_row(fields: list[str], column: int, n_rows: int, path: Path, number: 
     if not text.isdigit() or len(text) > 18 or not 1 <= int(text) <= n_rows:
         raise DataError(f"row {text[:30]!r}; rows are counted from 1 to {n_rows}", source=path, line=number)
     return int(text) - 1
-
-
-_FORMS = (
-    ("Mulan ARFF + XML", {"{split}": "{stem}-{split}.arff", "labels": "{stem}.xml"}, _read_mulan),
-    ("npz", {"X {split}": "x_{split}.npz", "Y {split}": "y_{split}.npz"}, _read_npz),
-    ("XC text", {"{split}": "{split}.txt"}, _read_xc),
-    ("XC text", {"{split}": "{stem}_{split}.txt"}, _read_xc),
-    ("XC text, single file", {"data": "{stem}_data.txt", "{split}": "{stem}_{short}split.txt"}, _read_single),
-    ("svmlight", {"{split}": "{split}-exp1.svm"}, _read_svmlight),
-    ("svmlight", {"{split}": "{split}.svm"}, _read_svmlight),
-)
 
 
 def find_entry(name: str) -> Entry:
@@ -300,8 +356,12 @@ def load_catalogue_splits(
     ``column`` chooses the split where the set comes as one file with several random splits (the XC repository's
     ``trSplit``/``tstSplit`` files have one split a column).
     """
-    wanted = tuple(found.entry.n_rows) if splits is None else splits
-    return found.form.read(found.entry, wanted, column)
+    entry, form = found.entry, found.form
+    wanted = tuple(entry.n_rows) if splits is None else splits
+    if "data" in form.paths:
+        whole = form.reader(entry, form.paths, "data")
+        return {split: whole.take_rows(read_split_rows(form.paths[split], whole.n_rows, column)) for split in wanted}
+    return {split: form.reader(entry, form.paths, split) for split in wanted}
 
 
 def load_catalogue_set(name: str, split: str = "train", *, roots: list[Path] | None = None, column: int = 0) -> Dataset:

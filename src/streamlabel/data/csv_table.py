@@ -3,10 +3,6 @@
 The file is UTF-8 (with or without byte order mark), its first line names the columns, cells are quoted with ``"``
 as spreadsheets do. Blank lines are skipped; columns that nothing asks for are not read.
 
-What a spreadsheet would run as a formula is guarded (`csv_cells`).
-
-Rows of cells of a CSV file, and cells that no spreadsheet runs.
-
 Spreadsheets take a cell that begins with ``= + - @`` for a formula and run it. Writers therefore put an apostrophe
 before every cell that begins with one of these, a tab or a line end (after any apostrophes), and the reader takes one
 apostrophe away from exactly such cells, so that what was written comes back.
@@ -18,25 +14,16 @@ import codecs
 import csv
 import os
 import re
-from collections.abc import Iterator, Sequence
-from typing import IO, Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO
 
-import numpy as np
-
-from streamlabel.data.files import replacing
+from streamlabel.data.files import MAX_LINE_BYTES, Source, open_source, read_lines, replacing, source_name
 from streamlabel.data.rows import (
-    MAX_LINE_BYTES,
-    LabelLists,
-    Source,
+    GatheredRows,
     check_rows,
-    format_date,
     is_encodable,
     labels_column_of,
-    open_source,
-    parse_date,
-    read_lines,
-    rows_of_names,
-    source_name,
+    records_of,
 )
 from streamlabel.errors import DataError, Hint
 from streamlabel.types import TextDataset
@@ -52,52 +39,54 @@ def guarded(cell: str) -> str:
 
 
 def csv_rows(
-    handle: IO[bytes], source: str, delimiter: str, formula_guard: bool, max_line_bytes: int
+    path: Source, delimiter: str, *, formula_guard: bool = True, max_line_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[tuple[int, list[str]]]:
-    """The rows as (line on which the row begins, cells)."""
+    """The rows as (line on which the row begins, cells), the header first; a row may go over several lines."""
     csv.field_size_limit(max(csv.field_size_limit(), min(max_line_bytes, 2**31 - 1)))  # process-wide: only ever raised
-    lines = _LinesOfRow(handle, source, max_line_bytes)
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        begin = lines.begin_row()
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            problem = f"a quote or a line end is out of place ({error}); close every quote and double those inside"
-            raise DataError(problem, source=source, line=begin) from None
-        if row:
-            yield begin, [cell[1:] if _GUARDED.match(cell) else cell for cell in row] if formula_guard else row
+    source, begin, length = source_name(path), 1, 0
+
+    def lines(handle: IO[bytes]) -> Iterator[str]:
+        nonlocal length
+        for line in read_lines(handle, source, max_line_bytes):
+            length += len(line)
+            if length > max_line_bytes:
+                problem, hint = f"the row is longer than {max_line_bytes} characters", Hint.CLOSE_QUOTE
+                raise DataError(problem, source=source, line=begin, hint=hint, hint_value="max_line_bytes")
+            yield line
+
+    with open_source(path) as handle:
+        reader = csv.reader(lines(handle), delimiter=delimiter, strict=True)
+        while True:
+            begin, length = reader.line_num + 1, 0
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem = f"a quote or a line end is out of place ({error}); close every quote and double those inside"
+                raise DataError(problem, source=source, line=begin) from None
+            if row:
+                yield begin, [cell[1:] if _GUARDED.match(cell) else cell for cell in row] if formula_guard else row
 
 
-class _LinesOfRow:
-    """The lines of the file for the csv reader, with a limit on those that one row may take."""
+def csv_records(
+    path: Source, delimiter: str, *, formula_guard: bool = True, max_line_bytes: int = MAX_LINE_BYTES
+) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
+    """The columns, and the rows as (line, column -> cell); of two columns of one name, the first counts."""
+    table = csv_rows(path, delimiter, formula_guard=formula_guard, max_line_bytes=max_line_bytes)
+    header = next(table, (1, []))[1]
+    places: dict[str, int] = {}
+    for at, name in enumerate(header):
+        places.setdefault(name, at)
 
-    def __init__(self, handle: IO[bytes], source: str, max_line_bytes: int) -> None:
-        self._lines = read_lines(handle, source, max_line_bytes)
-        self._source = source
-        self._limit = max_line_bytes
-        self._line_number = 0
-        self._begin = 1
-        self._length = 0
+    def records() -> Iterator[tuple[int, dict[str, str]]]:
+        for line, row in table:
+            if len(row) != len(header):
+                problem = f"{len(row)} cells where the header has {len(header)}; is a quote missing?"
+                raise DataError(problem, source=source_name(path), line=line)
+            yield line, {name: row[at] for name, at in places.items()}
 
-    def begin_row(self) -> int:
-        """Called before each row; the number of its first line."""
-        self._begin, self._length = self._line_number + 1, 0
-        return self._begin
-
-    def __iter__(self) -> _LinesOfRow:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._lines)
-        self._line_number += 1
-        self._length += len(line)
-        if self._length > self._limit:
-            problem, hint = f"the row is longer than {self._limit} characters", Hint.CLOSE_QUOTE
-            raise DataError(problem, source=self._source, line=self._begin, hint=hint, hint_value="max_line_bytes")
-        return line
+    return header, records()
 
 
 def read_csv(
@@ -141,98 +130,39 @@ def read_csv(
     source = source_name(path)
     delimiter = delimiter or ("\t" if source.lower().endswith((".tsv", ".tab")) else ",")
     _check_delimiters(delimiter, delimiter_of_tags)
-    with open_source(path) as handle:
-        table = csv_rows(handle, source, delimiter, formula_guard, max_line_bytes)
-        header = next(table, (1, []))[1]
-        check_rows(len(header), source)
-        if label_columns is None:
-            wanted = labels_column or labels_column_of(name for name in header if name != text_column) or "labels"
-            tags: _Tags = _TagColumn(wanted, delimiter_of_tags)
-        else:
-            tags = _ZeroOneColumns(label_columns)
-        text_at, *tags_at = _positions([text_column, *tags.columns], header, source, delimiter)
-        id_at = _optional_position(id_column, "id", header, source, delimiter)
-        date_at = _optional_position(date_column, "date", header, source, delimiter)
-        rows = _Rows(source, len(header), text_at, tags, tags_at, id_at, date_at)
-        for line, row in table:
-            rows.add(line, row)
-    return rows.dataset(label_names=label_names, first_names=label_columns or (), repeated_labels=repeated_labels)
+    header, records = csv_records(path, delimiter, formula_guard=formula_guard, max_line_bytes=max_line_bytes)
+    check_rows(len(header), source)
+    usual = labels_column_of(name for name in header if name != text_column)
+    tags = labels_column or usual or "labels"
+    ids = "id" if id_column is None and "id" in header else id_column
+    dates = "date" if date_column is None and "date" in header else date_column
+    wanted = [text_column, *([tags] if label_columns is None else label_columns), ids, dates]
+    _check_columns([name for name in wanted if name], header, source, delimiter)
+    rows = GatheredRows(source)
+    for line, record in records:
+        with rows.at(line):
+            labels = _tags(record[tags], delimiter_of_tags) if label_columns is None else _ones(record, label_columns)
+            rows.add(labels, record[ids] if ids else None, record[dates] if dates else None)
+            rows.texts.append(record[text_column])
+    first_names = label_columns or ()
+    return rows.text_dataset(label_names=label_names, first_names=first_names, repeated_labels=repeated_labels)
 
 
-class _Rows:
-    """The rows read so far, column by column."""
-
-    def __init__(
-        self, source: str, width: int, text_at: int, tags: _Tags, tags_at: list[int], id_at: int | None,
-        date_at: int | None,
-    ) -> None:  # fmt: skip
-        self._source, self._width, self._tags = source, width, tags
-        self._text_at, self._tags_at, self._id_at, self._date_at = text_at, tags_at, id_at, date_at
-        self._texts: list[str] = []
-        self._ids: list[str] = []
-        self._dates: list[np.datetime64] = []
-        self._labels = LabelLists()
-        self._lines: list[int] = []
-
-    def add(self, line: int, row: list[str]) -> None:
-        try:
-            if len(row) != self._width:
-                raise ValueError(f"{len(row)} cells where the header has {self._width}; is a quote missing?")
-            self._labels.add(self._tags.labels_of([row[at] for at in self._tags_at]))
-            self._texts.append(row[self._text_at])
-            if self._id_at is not None:
-                self._ids.append(row[self._id_at])
-            if self._date_at is not None:
-                self._dates.append(parse_date(row[self._date_at]))
-        except ValueError as error:
-            raise DataError(str(error), source=self._source, line=line) from None
-        self._lines.append(line)
-
-    def dataset(self, **options: Any) -> TextDataset:
-        check_rows(len(self._lines), self._source)
-        Y, names = self._labels.matrix(source=self._source, row_error=self._error, **options)
-        return TextDataset(
-            texts=self._texts,
-            Y=Y,
-            label_names=names,
-            row_ids=None if self._id_at is None else tuple(self._ids),
-            row_dates=None if self._date_at is None else np.array(self._dates, dtype="datetime64[D]"),
-            source=self._source,
-        )
-
-    def _error(self, problem: str, row: int) -> DataError:
-        return DataError(problem, source=self._source, line=self._lines[row])
+def _tags(cell: str, delimiter: str) -> list[str]:
+    """The labels that one cell lists."""
+    cell = cell.strip()
+    tags = [tag.strip() for tag in cell.split(delimiter)] if cell else []
+    if "" in tags:
+        raise ValueError(f"an empty tag in {cell[:60]!r}; remove the extra {delimiter!r}")
+    return tags
 
 
-class _TagColumn:
-    """One column that lists the labels."""
-
-    def __init__(self, column: str, delimiter: str) -> None:
-        self.columns = [column]
-        self._delimiter = delimiter
-
-    def labels_of(self, cells: list[str]) -> list[str]:
-        cell = cells[0].strip()
-        tags = [tag.strip() for tag in cell.split(self._delimiter)] if cell else []
-        if "" in tags:
-            raise ValueError(f"an empty tag in {cell[:60]!r}; remove the extra {self._delimiter!r}")
-        return tags
-
-
-class _ZeroOneColumns:
-    """One column a label, with 0 or 1."""
-
-    def __init__(self, columns: Sequence[str]) -> None:
-        self.columns = list(columns)
-
-    def labels_of(self, cells: list[str]) -> list[str]:
-        for column, cell in zip(self.columns, cells, strict=True):
-            if cell not in ("0", "1"):
-                raise ValueError(f"column {column!r} holds {cell[:40]!r}; a label column holds 0 or 1")
-        return [column for column, cell in zip(self.columns, cells, strict=True) if cell == "1"]
-
-
-_Tags: TypeAlias = _TagColumn | _ZeroOneColumns
+def _ones(record: Mapping[str, str], columns: Sequence[str]) -> list[str]:
+    """The columns that hold 1; the others must hold 0."""
+    for column in columns:
+        if record[column] not in ("0", "1"):
+            raise ValueError(f"column {column!r} holds {record[column][:40]!r}; a label column holds 0 or 1")
+    return [column for column in columns if record[column] == "1"]
 
 
 def _check_delimiters(delimiter: str, delimiter_of_tags: str) -> None:
@@ -242,8 +172,8 @@ def _check_delimiters(delimiter: str, delimiter_of_tags: str) -> None:
         raise DataError(f"tags cannot be separated by {delimiter_of_tags!r}", hint=Hint.TAG_DELIMITER)
 
 
-def _positions(columns: Sequence[str], header: list[str], source: str, delimiter: str) -> list[int]:
-    """Where these columns stand in the header."""
+def _check_columns(columns: Sequence[str], header: list[str], source: str, delimiter: str) -> None:
+    """Each of these columns stands in the header, once."""
     for column in columns:
         if header.count(column) > 1:
             raise DataError(f"the header has the column {column!r} twice; rename one", source=source, line=1)
@@ -251,13 +181,6 @@ def _positions(columns: Sequence[str], header: list[str], source: str, delimiter
             shown = ", ".join(repr(name[:40]) for name in header[:30]) or "none"
             problem = f"no column {column!r}; the columns are {shown} (with {delimiter!r} as delimiter)"
             raise DataError(problem, source=source, line=1)
-    return [header.index(column) for column in columns]
-
-
-def _optional_position(column: str | None, usual: str, header: list[str], source: str, delimiter: str) -> int | None:
-    if column == "" or (column is None and usual not in header):
-        return None
-    return _positions([column or usual], header, source, delimiter)[0]
 
 
 def write_csv(
@@ -308,13 +231,11 @@ def _written_rows(
     dataset: TextDataset, header: list[str], one_column_a_label: bool, delimiter_of_tags: str
 ) -> Iterator[list[str]]:
     yield header
-    for row, labels in enumerate(rows_of_names(dataset.Y, dataset.label_names)):
-        cells = [dataset.row_ids[row]] if dataset.row_ids is not None else []
-        cells += [format_date(dataset.row_dates[row]) or ""] if dataset.row_dates is not None else []
-        cells += [dataset.texts[row]]
+    for record in records_of(dataset, dataset.texts, id_="id", date="date", content="text", labels="labels"):
+        *cells, labels = record.values()
         if one_column_a_label:
             present = set(labels)
-            cells += ["1" if name in present else "0" for name in dataset.label_names]
+            tags = ["1" if name in present else "0" for name in dataset.label_names]
         else:
-            cells += [delimiter_of_tags.join(labels)]
-        yield cells
+            tags = [delimiter_of_tags.join(labels)]
+        yield [*(cell or "" for cell in cells), *tags]

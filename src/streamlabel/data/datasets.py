@@ -1,57 +1,100 @@
-"""From the rows of many blocks to one data set."""
+"""Rows of numbers to one data set: what the matrix formats (XC text, svmlight, ARFF, npz) share.
+
+Readers hand over `Rows`, block after block; `RowsBuilder` joins them to X and Y; `named_dataset` adds the names.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.data.files import check_memory, check_shape
-from streamlabel.data.sparse_rows import RowFormat, Rows
 from streamlabel.errors import DataError
 from streamlabel.types import CSR, Dataset
 from streamlabel.validation import check_label_names, default_label_names
 
+PathLike: TypeAlias = str | os.PathLike[str]
 ROWS_PER_WRITE = 1000
 
 
-def number_texts(values: NDArray[np.floating]) -> list[str]:
-    """Each value as a short decimal that reads back to exactly the same number of the same type."""
-    if values.dtype == np.float64:
-        return [repr(value) for value in values.tolist()]
-    # float32: the fewest of 6 to 9 digits that survive reading as float64 and rounding to float32.
-    doubles = values.tolist()
-    texts = [f"{value:.6g}" for value in doubles]
-    for digits in (7, 8, 9):
-        back = np.array([float(text) for text in texts]).astype(np.float32)
-        for position in np.flatnonzero(back != values):
-            texts[position] = f"{doubles[position]:.{digits}g}"
-    return texts
+@dataclass(frozen=True)
+class RowFormat:
+    """What ids are allowed and how they are counted. None: whatever occurs."""
+
+    source: str | os.PathLike[str]
+    n_features: int | None = None
+    n_labels: int | None = None
+    first_feature: int = 0
+    first_label: int = 0
+    sort: bool = False
+    dtype: Any = np.float64
 
 
-def row_slices(X: CSR, Y: CSR) -> Iterator[tuple[slice, slice, list[int], list[int]]]:
-    """Some rows at a time: their entries of X and of Y as slices, and where in these each row starts and ends."""
-    for start in range(0, X.shape[0], ROWS_PER_WRITE):
-        x, y = (matrix.indptr[start : start + ROWS_PER_WRITE + 1] for matrix in (X, Y))
-        yield slice(x[0], x[-1]), slice(y[0], y[-1]), (x - x[0]).tolist(), (y - y[0]).tolist()
+@dataclass(frozen=True)
+class Rows:
+    """Some rows. Ids are 0-based here; ``n_*`` has the number of entries of each row."""
+
+    labels: NDArray[np.int64]
+    n_labels: NDArray[np.intp]
+    features: NDArray[np.int64]
+    n_features: NDArray[np.intp]
+    values: NDArray[np.floating]
 
 
-def row_lines(X: CSR, Y: CSR, *, first_feature: int = 0, first_label: int = 0) -> Iterator[bytes]:
-    """The rows as text, some at a time; the inverse of what ``_rows`` reads."""
-    for x_part, y_part, x_ends, y_ends in row_slices(X, Y):
-        indices = (X.indices[x_part].astype(np.int64) + first_feature).tolist()
-        pairs = [f"{index}:{text}" for index, text in zip(indices, number_texts(X.data[x_part]), strict=True)]
-        labels = [str(j + first_label) for j in Y.indices[y_part].tolist()]
-        lines = [
-            f"{','.join(labels[y_ends[i] : y_ends[i + 1]])} {' '.join(pairs[x_ends[i] : x_ends[i + 1]])}\n"
-            for i in range(len(x_ends) - 1)
-        ]
-        yield "".join(lines).encode("ascii")
+def sort_rows(
+    ids: NDArray[Any],
+    values: NDArray[Any] | None,
+    counts: NDArray[Any],
+    lines: NDArray[np.intp] | None,
+    source: object,
+    kind: str,
+    first_id: int = 0,
+    *,
+    sort: bool,
+) -> tuple[NDArray[Any], Any]:
+    """Ids strictly increasing within each row, or DataError: for duplicates always, for disorder unless ``sort``.
+
+    ``counts`` has the number of ids of each row; ``lines`` the line each row stands on, None where there are no lines.
+    """
+    problem = _first_disorder(ids, counts)
+    if problem is None:
+        return ids, values
+    rows = np.repeat(np.arange(len(counts)), counts)
+    if not sort and ids[problem] != ids[problem - 1]:
+        raise _row_error(
+            f"{kind} {ids[problem] + first_id} comes after {ids[problem - 1] + first_id}; "
+            "ids must increase along a row (sort=True accepts any order)",
+            int(rows[problem]),
+            lines,
+            source,
+        )
+    order = np.lexsort((ids, rows))
+    ids, values = ids[order], None if values is None else values[order]
+    same = np.flatnonzero((np.diff(ids) == 0) & (np.diff(rows) == 0))
+    if same.size:
+        twice = f"{kind} {ids[same[0]] + first_id} occurs twice in the row; remove one of the two"
+        raise _row_error(twice, int(rows[same[0]]), lines, source)
+    return ids, values
+
+
+def _row_error(problem: str, row: int, lines: NDArray[np.intp] | None, source: object) -> DataError:
+    if lines is None:
+        return DataError(f"matrix row {row}: {problem}", source=source)
+    return DataError(problem, source=source, line=int(lines[row]))
+
+
+def _first_disorder(ids: NDArray[Any], counts: NDArray[np.intp]) -> int | None:
+    """Position of the first id that is not greater than the one before it in its row."""
+    falls = np.zeros(len(ids) + 1, dtype=bool)
+    np.less_equal(ids[1:], ids[:-1], out=falls[1:-1])
+    falls[np.cumsum(counts)] = False
+    return int(np.argmax(falls)) if falls.any() else None
 
 
 @dataclass
@@ -131,3 +174,24 @@ def named_dataset(
         feature_names=None if feature_names is None else tuple(feature_names),
         source=os.fspath(source),
     )
+
+
+def number_texts(values: NDArray[np.floating]) -> list[str]:
+    """Each value as a short decimal that reads back to exactly the same number of the same type."""
+    if values.dtype == np.float64:
+        return [repr(value) for value in values.tolist()]
+    # float32: the fewest of 6 to 9 digits that survive reading as float64 and rounding to float32.
+    doubles = values.tolist()
+    texts = [f"{value:.6g}" for value in doubles]
+    for digits in (7, 8, 9):
+        back = np.array([float(text) for text in texts]).astype(np.float32)
+        for position in np.flatnonzero(back != values):
+            texts[position] = f"{doubles[position]:.{digits}g}"
+    return texts
+
+
+def row_slices(X: CSR, Y: CSR) -> Iterator[tuple[slice, slice, list[int], list[int]]]:
+    """Some rows at a time: their entries of X and of Y as slices, and where in these each row starts and ends."""
+    for start in range(0, X.shape[0], ROWS_PER_WRITE):
+        x, y = (matrix.indptr[start : start + ROWS_PER_WRITE + 1] for matrix in (X, Y))
+        yield slice(x[0], x[-1]), slice(y[0], y[-1]), (x - x[0]).tolist(), (y - y[0]).tolist()

@@ -11,6 +11,7 @@ import errno
 import hashlib
 import http.client
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -59,17 +60,11 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
 
 def _web_opener() -> urllib.request.OpenerDirector:
     """An opener that knows http and https (and the user's proxy) and nothing else: no file, ftp or data addresses."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.UnknownHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        _SafeRedirects(),
-    ):
-        opener.add_handler(handler)
+    known = urllib.request
+    opener = known.OpenerDirector()
+    web = (known.ProxyHandler, known.UnknownHandler, known.HTTPHandler, known.HTTPSHandler)
+    for handler in (*web, known.HTTPDefaultErrorHandler, known.HTTPErrorProcessor, _SafeRedirects):
+        opener.add_handler(handler())
     opener.addheaders = [("User-Agent", "streamlabel"), ("Accept-Encoding", "identity")]
     return opener
 
@@ -144,9 +139,8 @@ def download_file(
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             job.forget()
-            raise DownloadError(
-                f"no space left in {target.parent} for {target.name}; free some and try again"
-            ) from error
+            problem = f"no space left in {target.parent} for {target.name}; free some and try again"
+            raise DownloadError(problem) from error
         raise DownloadError(f"cannot write {error.filename or target}: {error.strerror or error}") from error
 
 
@@ -155,7 +149,8 @@ def _download(job: _Job, attempts: int, sleep: Callable[[float], object]) -> str
     failures = 0
     while True:
         try:
-            if not _is_whole(job):
+            # An earlier run may have fetched everything, so that only the check is missing.
+            if job.size is None or job.sha256 is None or _length(job.part) != job.size:
                 _transfer(job)
             return _accept(job)
         except _Misfit as error:
@@ -169,11 +164,6 @@ def _download(job: _Job, attempts: int, sleep: Callable[[float], object]) -> str
             if failures >= attempts:
                 raise DownloadError(f"{job.url}: {error}; gave up after {attempts} attempts") from error
             sleep(2.0 ** (failures - 1))
-
-
-def _is_whole(job: _Job) -> bool:
-    """Whether an earlier run had fetched everything and only the check was missing."""
-    return job.size is not None and job.sha256 is not None and _length(job.part) == job.size
 
 
 def _length(path: Path) -> int:
@@ -192,18 +182,31 @@ def _transfer(job: _Job) -> None:
         if validator:
             request.add_header("If-Range", validator)
     with _open(job, request) as response:
-        if response.status == 206:
-            start, total = _content_range(response)
-            if start != offset:
-                raise _Misfit("the server sent another piece than the one asked for")
-        elif response.status == 200:
-            offset, total = 0, _content_length(response)
-        else:
-            raise DownloadError(f"{job.url}: the server answered {response.status} {response.reason}, not the file")
+        start, total = _extent(job, response)
+        if response.status == 206 and start != offset:
+            raise _Misfit("the server sent another piece than the one asked for")
         job.check_total(total)
-        _check_space(job, total, offset)
+        missing, free = (total or 0) - start, shutil.disk_usage(job.target.parent).free
+        if missing > free:
+            raise DownloadError(
+                f"{job.target.name} needs {missing:,} bytes more, {job.target.parent} has {free:,} free"
+            )
         _remember_validator(job, response)
-        _append(job, response, offset, total)
+        _append(job, response, start, total)
+
+
+def _extent(job: _Job, response: Any) -> tuple[int, int | None]:
+    """(first byte that the server sends, length of the whole file or None)."""
+    if response.status == 200:
+        length = response.headers.get("Content-Length", "")
+        return 0, int(length) if length.isascii() and length.isdigit() else None
+    if response.status != 206:
+        raise DownloadError(f"{job.url}: the server answered {response.status} {response.reason}, not the file")
+    value = response.headers.get("Content-Range", "")
+    found = re.fullmatch(r"bytes ([0-9]+)(?:-[^/]*)?/(\*|[0-9]+)", value)
+    if found is None:
+        raise _Misfit(f"the server sent a Content-Range that cannot be read ({value!r})")
+    return int(found[1]), None if found[2] == "*" else int(found[2])
 
 
 def _resume_point(job: _Job) -> tuple[int, str]:
@@ -247,7 +250,13 @@ def _append(job: _Job, response: Any, offset: int, total: int | None) -> None:
         file.seek(offset)
         file.truncate()
         job.progress(done, total)
-        while chunk := _read(response):
+        while True:
+            try:
+                chunk = response.read(CHUNK_BYTES)
+            except (OSError, http.client.HTTPException) as error:
+                raise _BrokenConnection(f"the connection broke ({error or type(error).__name__})") from error
+            if not chunk:
+                break
             done += len(chunk)
             if done > job.max_bytes or (job.size is not None and done > job.size):
                 job.forget()
@@ -260,13 +269,6 @@ def _append(job: _Job, response: Any, offset: int, total: int | None) -> None:
     expected = job.size if total is None else total
     if expected is not None and done < expected:
         raise _BrokenConnection(f"the connection broke after {done:,} of {expected:,} bytes")
-
-
-def _read(response: Any) -> bytes:
-    try:
-        return bytes(response.read(CHUNK_BYTES))
-    except (OSError, http.client.HTTPException) as error:
-        raise _BrokenConnection(f"the connection broke ({error or type(error).__name__})") from error
 
 
 def _accept(job: _Job) -> str:
@@ -285,13 +287,6 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _check_space(job: _Job, total: int | None, offset: int) -> None:
-    missing = (total or 0) - offset
-    free = shutil.disk_usage(job.target.parent).free
-    if missing > free:
-        raise DownloadError(f"{job.target.name} needs {missing:,} bytes more, {job.target.parent} has {free:,} free")
-
-
 def _remember_validator(job: _Job, response: Any) -> None:
     """Keep the strong ETag (weak ones may not be used in If-Range) or else Last-Modified for a later resume."""
     etag = response.headers.get("ETag", NO_VALIDATOR)
@@ -300,19 +295,3 @@ def _remember_validator(job: _Job, response: Any) -> None:
         job.validator.write_text(strong, encoding="latin-1", errors="replace")
     else:
         job.validator.unlink(missing_ok=True)
-
-
-def _content_length(response: Any) -> int | None:
-    value = response.headers.get("Content-Length", "")
-    return int(value) if value.isascii() and value.isdigit() else None
-
-
-def _content_range(response: Any) -> tuple[int, int | None]:
-    """(first byte, total or None) of ``Content-Range: bytes 100-199/200``."""
-    value = response.headers.get("Content-Range", "")
-    unit, _, rest = value.partition(" ")
-    span, _, total = rest.partition("/")
-    start = span.partition("-")[0]
-    if unit != "bytes" or not start.isdigit() or not (total == "*" or total.isdigit()):
-        raise _Misfit(f"the server sent a Content-Range that cannot be read ({value!r})")
-    return int(start), None if total == "*" else int(total)

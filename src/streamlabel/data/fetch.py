@@ -20,16 +20,26 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import IO, Any
 from urllib.parse import urlsplit
 
-from streamlabel.data.catalogue import FoundSet, check_statistics, count, find_form, load_catalogue_splits
-from streamlabel.data.catalogue_entries import Entry, RemoteFile
+from streamlabel.data.catalogue import (
+    Entry,
+    FoundSet,
+    RemoteFile,
+    check_statistics,
+    count,
+    find_form,
+    load_catalogue_splits,
+)
 from streamlabel.data.download import Progress, download_file, file_sha256
 from streamlabel.errors import DataError, DownloadError, NotFoundError
 
 CHUNK_BYTES = 1 << 20
 MAX_MEMBERS = 1000
+UNPACKED_BYTES = 1 << 32
+MIRROR_BYTES = 1 << 31
+CHECKSUMS = "checksums.json"
 _MAGIC = {b"PK\x03\x04": "zip", b"\x1f\x8b": "gz", b"BZh": "bz2"}
 
 
@@ -71,9 +81,8 @@ def _reading(archive: Path) -> Iterator[None]:
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile) as error:
         raise DataError(f"a damaged or cut archive ({error}); get it again", source=archive) from error
     except NotImplementedError as error:
-        raise DataError(
-            f"an archive of a kind that is not supported ({error}); unpack it by hand", source=archive
-        ) from error
+        problem = f"an archive of a kind that is not supported ({error}); unpack it by hand"
+        raise DataError(problem, source=archive) from error
     except OSError as error:
         if error.errno is None:  # bz2 reports damage so; troubles with files carry a number
             raise DataError(f"a damaged archive ({error}); get it again", source=archive) from error
@@ -106,16 +115,13 @@ def _member_name(member: zipfile.ZipInfo, archive: Path) -> str:
 
 def _unpack_stream(archive: Path, folder: Path, max_bytes: int, written: list[Path]) -> None:
     name = archive.stem if archive.suffix.lower() in (".gz", ".bz2") else archive.name
-    kind: type[bz2.BZ2File] | type[gzip.GzipFile] = bz2.BZ2File if archive_kind(archive) == "bz2" else gzip.GzipFile
-    with kind(archive) as packed:
+    with bz2.BZ2File(archive) if archive_kind(archive) == "bz2" else gzip.GzipFile(archive) as packed:
         _copy(packed, folder / name, max_bytes, archive, written)
 
 
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-
-def _copy(packed: _Readable, target: Path, max_bytes: int, archive: Path, written: list[Path]) -> int:
+def _copy(
+    packed: IO[bytes] | bz2.BZ2File | gzip.GzipFile, target: Path, max_bytes: int, archive: Path, written: list[Path]
+) -> int:
     size = 0
     with open(target, "xb") as file:
         written.append(target)
@@ -125,11 +131,6 @@ def _copy(packed: _Readable, target: Path, max_bytes: int, archive: Path, writte
                 raise DataError("inflates to more than a data set may have; refused", source=archive)
             file.write(chunk)
     return size
-
-
-UNPACKED_BYTES = 1 << 32
-MIRROR_BYTES = 1 << 31
-CHECKSUMS = "checksums.json"
 
 
 def fetch_set(
@@ -242,7 +243,8 @@ def _install(entry: Entry, arrived: Sequence[Path], root: Path) -> FoundSet:
                 unpack(path, new, max_bytes=UNPACKED_BYTES)
             else:
                 shutil.copyfile(path, new / path.name)
-        _check(entry, new)
+        found = _found(entry, new)
+        check_statistics(found, {split: count(data) for split, data in load_catalogue_splits(found).items()})
         target = root / entry.name
         target.mkdir(exist_ok=True)
         for path in sorted(new.iterdir()):
@@ -264,12 +266,6 @@ def _found(entry: Entry, folder: Path) -> FoundSet:
             source=folder,
         )
     return FoundSet(entry, folder, form)
-
-
-def _check(entry: Entry, folder: Path) -> None:
-    found = _found(entry, folder)
-    splits = load_catalogue_splits(found)
-    check_statistics(found, {split: count(data) for split, data in splits.items()})
 
 
 def _read_checksums(root: Path) -> dict[str, str]:

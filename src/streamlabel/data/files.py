@@ -1,27 +1,29 @@
-"""Bytes in and out of files: opening, limits, writing aside and replacing; and checks of numbers that callers give.
-
-Files in and out: blocks of whole lines, gzip and bzip2 by the file's ending, writing aside.
+"""Files in and out: opening, unpacking by the file's ending, lines, limits, writing aside and replacing.
 
 Every reader of text gets its lines from here, so that line ends, byte order marks, NUL bytes, broken archives and
-inflation without bound are dealt with once.
+inflation without bound are dealt with once. Checks of numbers and seeds that callers give are here, too.
 """
 
 from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import math
 import operator
 import os
+import sys
+import tomllib
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
-from typing import IO, Any, TypeAlias, cast
+from typing import IO, Any, BinaryIO, TypeAlias, cast
 
 import numpy as np
 
-from streamlabel.errors import DataError, NotFoundError
+from streamlabel.errors import DataError, Hint, NotFoundError
 
 # Where the system says nothing: enough for every set of the catalogue, too little to freeze a small machine.
 FALLBACK_MEMORY = 4 * 2**30
@@ -91,7 +93,91 @@ BLOCK_SIZE = 1 << 18
 MAX_LINE = 1 << 28
 # What the arrays made from a block take at most, for each of its bytes.
 BYTES_PER_BYTE = 150
+MAX_LINE_BYTES = 16 * 2**20
+HEAD = 1 << 18  # how much of a file's beginning is looked at
+MEMORY_CHECK_BYTES = 64 * 2**20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+Source: TypeAlias = str | os.PathLike[str] | BinaryIO
+
+
+def source_name(source: Source) -> str:
+    """What messages call it."""
+    if isinstance(source, str | os.PathLike):
+        return "standard input" if source == "-" else os.fspath(source)
+    return str(getattr(source, "name", "input"))
+
+
+@contextmanager
+def open_source(source: Source) -> Iterator[IO[bytes]]:
+    """A binary file to read: a path (unpacked if it ends in .gz or .bz2), "-" for standard input, or an open file.
+
+    An open file is read as it is and stays open.
+    """
+    if isinstance(source, io.TextIOBase):
+        raise DataError("is open as text; open it in binary mode ('rb')", source=source_name(source))
+    if not isinstance(source, str | os.PathLike):
+        yield source
+    elif source == "-":
+        yield sys.stdin.buffer
+    else:
+        with _opened(source) as handle:
+            yield handle
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    check_file(path)
+    name = os.fspath(path)
+    opener: Any = gzip.open if name.endswith(".gz") else bz2.open if name.endswith(".bz2") else open
+    try:
+        with opener(name, "rb") as handle:
+            yield handle
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        hint = "" if isinstance(error, PermissionError) else "; the file may be damaged or cut short"
+        raise DataError(f"cannot be read: {reason}{hint}", source=path) from error
+
+
+def _chunks(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
+    with _opened(path) as handle:
+        while chunk := handle.read(size):
+            yield chunk
+
+
+def replayable(source: Source) -> tuple[Source, bytes]:
+    """A source that still begins at its beginning, and how it begins."""
+    if isinstance(source, str | os.PathLike) and source != "-":
+        with open_source(source) as handle:
+            return source, handle.read(HEAD)
+    with open_source(source) as handle:
+        head = handle.read(HEAD)
+        return io.BufferedReader(_Replayed(head, handle, source_name(source))), head
+
+
+class _Replayed(io.RawIOBase):
+    """What was read already, then the rest."""
+
+    def __init__(self, head: bytes, rest: BinaryIO | Any, name: str) -> None:
+        self._head, self._rest, self.name = head, rest, name
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._head[: len(buffer)] or self._rest.read(len(buffer))
+        self._head = self._head[len(content) :] if self._head else b""
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def check_file(path: str | os.PathLike[str]) -> None:
+    """NotFoundError or DataError unless the path names a file."""
+    if "\0" in os.fspath(path) or not os.path.exists(path):
+        raise NotFoundError(f"{os.fspath(path)}: there is no such file")
+    if os.path.isdir(path):
+        raise DataError("is a folder; name a file in it", source=path)
 
 
 def line_blocks(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
@@ -130,6 +216,41 @@ def check_block(size: int, path: str | os.PathLike[str], line: int) -> None:
         check_memory(BYTES_PER_BYTE * size, f"a piece of {size} bytes without a row end", source=path, line=line)
 
 
+def numbered_lines(source: Source, max_line_bytes: int) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers, from 1."""
+    name = source_name(source)
+    with open_source(source) as handle:
+        for number, line in enumerate(read_lines(handle, name, max_line_bytes), start=1):
+            if line.strip():
+                yield number, line
+
+
+def read_lines(handle: IO[bytes], source: str, max_line_bytes: int) -> Iterator[str]:
+    """The lines with their ends, decoded. A byte order mark is left out; bad bytes and huge lines are errors."""
+    line_number, unchecked_bytes = 0, 0
+    while line := handle.readline(max_line_bytes + 1):
+        line_number += 1
+        unchecked_bytes += len(line)
+        if unchecked_bytes > MEMORY_CHECK_BYTES:
+            check_memory(4 * unchecked_bytes, "reading on", source=source, line=line_number)
+            unchecked_bytes = 0
+        if len(line) > max_line_bytes:
+            problem, hint = f"longer than {max_line_bytes} bytes", Hint.LARGER_LIMIT
+            raise DataError(problem, source=source, line=line_number, hint=hint, hint_value="max_line_bytes")
+        yield decode_line(line.removeprefix(BYTE_ORDER_MARK) if line_number == 1 else line, source, line_number)
+
+
+def decode_line(line: bytes, source: str, line_number: int) -> str:
+    if b"\0" in line:
+        problem = "contains a NUL byte; the file is binary, damaged or UTF-16 (save it as UTF-8)"
+        raise DataError(problem, source=source, line=line_number)
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"byte {error.start + 1} is not UTF-8; save the file as UTF-8"
+        raise DataError(problem, source=source, line=line_number) from None
+
+
 def read_bytes(path: str | os.PathLike[str], *, what: str) -> bytes:
     """The whole file, after a check that it fits into memory."""
     pieces, size = [], 0
@@ -164,6 +285,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         aside.unlink(missing_ok=True)
 
 
+def packaged_toml(name: str) -> dict[str, Any]:
+    """The content of a TOML file that lies beside these modules."""
+    return tomllib.loads(resources.files("streamlabel.data").joinpath(name).read_text(encoding="utf-8"))
+
+
 def show(token: bytes | str, width: int = 40) -> str:
     """A piece of the file for a message: quoted, printable, short."""
     text = token.decode("utf-8", "replace") if isinstance(token, bytes) else token
@@ -179,28 +305,6 @@ def utf8(text: str, source: str | os.PathLike[str]) -> bytes:
     if b"\0" in encoded:
         raise DataError("a NUL character in a name cannot be written; remove it", source=source)
     return encoded
-
-
-def _opened(name: str) -> IO[bytes]:
-    if name.endswith(".gz"):
-        return cast(IO[bytes], gzip.open(name))
-    return cast(IO[bytes], bz2.open(name)) if name.endswith(".bz2") else open(name, "rb")
-
-
-def _chunks(path: str | os.PathLike[str], size: int) -> Iterator[bytes]:
-    name = os.fspath(path)
-    try:
-        with _opened(name) as handle:
-            while chunk := handle.read(size):
-                yield chunk
-    except FileNotFoundError as error:
-        raise NotFoundError(f"{name}: there is no such file") from error
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        hint = "" if isinstance(error, PermissionError) else "; the file may be damaged or cut short"
-        raise DataError(f"cannot be read: {reason}{hint}", source=path) from error
 
 
 def _plain(block: bytes, first_line: int) -> bytes:

@@ -17,21 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from streamlabel.data.files import replacing
+from streamlabel.data.files import MAX_LINE_BYTES, Source, numbered_lines, replacing, source_name
 from streamlabel.data.rows import (
     MAX_DENSE_CELLS,
-    MAX_LINE_BYTES,
-    LabelLists,
-    Source,
-    check_rows,
-    format_date,
+    GatheredRows,
     labels_column_of,
-    open_source,
-    parse_date,
     parse_json,
-    read_lines,
-    rows_of_names,
-    source_name,
+    records_of,
 )
 from streamlabel.errors import DataError, Hint
 from streamlabel.types import CSR, Dataset, TextDataset
@@ -72,22 +64,31 @@ def read_jsonl(
     DataError
         With file and line, at the first row that cannot be used. Nothing is dropped.
     """
-    source = source_name(path)
     fields = _Fields(text_field, features_field, labels_field, id_field, date_field)
-    rows = _Rows(source, fields, _Features(feature_names, dtype))
-    with open_source(path) as handle:
-        for line_number, line in enumerate(read_lines(handle, source, max_line_bytes), start=1):
-            if line.strip():
-                rows.add(line, line_number)
-    check_rows(len(rows.lines), source)
-    Y, names = rows.labels.matrix(
-        source=source, row_error=rows.error, label_names=label_names, repeated_labels=repeated_labels
-    )
-    common: dict[str, Any] = {"row_ids": rows.row_ids(), "row_dates": rows.row_dates(), "source": source}
-    if rows.form == "text":
-        return TextDataset(texts=rows.texts, Y=Y, label_names=names, **common)
-    X, columns = rows.features.matrix()
-    return Dataset(X=X, Y=Y, label_names=names, feature_names=columns, **common)
+    rows = GatheredRows(source_name(path))
+    content = _Content(rows, fields, _Features(feature_names, dtype))
+    for line, record in json_records(path, max_line_bytes):
+        with rows.at(line):
+            content.add(record)
+            fields = fields if fields.labels is not None else fields._replace(labels=_labels_field(record, fields))
+            rows.add(_labels_of(record, fields), _id_of(record, fields, rows), _date_of(record, fields))
+    common = rows.common(label_names=label_names, repeated_labels=repeated_labels)
+    if content.form == "text":
+        return TextDataset(texts=rows.texts, **common)
+    X, columns = content.features.matrix()
+    return Dataset(X=X, feature_names=columns, **common)
+
+
+def json_records(path: Source, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file, each with its line."""
+    for number, line in numbered_lines(path, max_line_bytes):
+        try:
+            record = parse_json(line)
+            if not isinstance(record, dict):
+                raise ValueError(f"is {_kind(record)}; each line must be an object {{...}}")
+        except ValueError as error:
+            raise DataError(str(error), source=source_name(path), line=number) from None
+        yield number, record
 
 
 class _Fields(NamedTuple):
@@ -100,99 +101,69 @@ class _Fields(NamedTuple):
     date: str
 
 
-class _Rows:
-    """The rows read so far, field by field."""
+class _Content:
+    """Texts or features: one form that runs through the whole file."""
 
-    def __init__(self, source: str, fields: _Fields, features: _Features) -> None:
-        self.source = source
-        self.fields = fields
-        self.features = features
-        self.form = ""  # text, numbers by name, list of numbers
-        self.texts: list[str] = []
-        self.labels = LabelLists()
-        self.ids: list[str | None] = []
-        self.dates: list[np.datetime64] = []
-        self.any_date = False
-        self.lines: list[int] = []
+    def __init__(self, rows: GatheredRows, fields: _Fields, features: _Features) -> None:
+        self._rows, self._names, self.features = rows, (fields.text, fields.features), features
+        self.form = ""  # text, numbers by name, a list of numbers
 
-    def error(self, problem: str, row: int) -> DataError:
-        return DataError(problem, source=self.source, line=self.lines[row])
-
-    def add(self, line: str, line_number: int) -> None:
-        try:
-            record = parse_json(line)
-            if not isinstance(record, dict):
-                raise ValueError(f"is {_kind(record)}; each line must be an object {{...}}")
-            self._add_content(record)
-            self.labels.add(self._labels_of(record))
-            self.ids.append(self._id_of(record))
-            self.dates.append(self._date_of(record))
-        except ValueError as error:
-            problem, hint = getattr(error, "problem", str(error)), getattr(error, "hint", None)
-            raise DataError(problem, source=self.source, line=line_number, hint=hint) from None
-        self.lines.append(line_number)
-
-    def _add_content(self, record: dict[str, Any]) -> None:
-        fields = [name for name in (self.fields.text, self.fields.features) if name is not None and name in record]
-        if len(fields) != 1:
-            raise self._no_single_content(record, fields)
-        value = record[fields[0]]
-        if fields[0] == self.fields.text:
+    def add(self, record: dict[str, Any]) -> None:
+        present = [name for name in self._names if name is not None and name in record]
+        if len(present) != 1:
+            raise self._no_single_content(record, present)
+        value = record[present[0]]
+        if present[0] == self._names[0]:
             form = "text"
-            self.texts.append(_string(value, fields[0]))
+            self._rows.texts.append(_string(value, present[0]))
         elif isinstance(value, dict | list):
             form = "numbers by name" if isinstance(value, dict) else "a list of numbers"
             self.features.add(value)
         else:
-            raise ValueError(f"{fields[0]!r} is {_kind(value)}; use an object name -> number or a list of numbers")
+            raise ValueError(f"{present[0]!r} is {_kind(value)}; use an object name -> number or a list of numbers")
         self.form = self.form or form
         if form != self.form:
             raise ValueError(f"has {form} where the rows before have {self.form}; one form must run through the file")
 
-    def _no_single_content(self, record: dict[str, Any], fields: list[str]) -> DataError:
-        if fields:
-            return DataError(f"has both {fields[0]!r} and {fields[1]!r}", hint=Hint.ONE_CONTENT)
-        wanted = " or ".join(repr(name) for name in (self.fields.text, self.fields.features) if name is not None)
+    def _no_single_content(self, record: dict[str, Any], present: list[str]) -> DataError:
+        if present:
+            return DataError(f"has both {present[0]!r} and {present[1]!r}", hint=Hint.ONE_CONTENT)
+        wanted = " or ".join(repr(name) for name in self._names if name is not None)
         return DataError(f"no field {wanted}; the fields are {_listing(record)}")
 
-    def _labels_of(self, record: dict[str, Any]) -> list[str]:
-        if self.fields.labels is None:
-            others = (name for name in record if name != self.fields.text)
-            self.fields = self.fields._replace(labels=labels_column_of(others) or "labels")
-        if self.fields.labels not in record:
-            raise ValueError(f"no field {self.fields.labels!r}; the fields are {_listing(record)} ([] means no label)")
-        labels = record[self.fields.labels]
-        if not isinstance(labels, list):
-            raise ValueError(f"{self.fields.labels!r} is {_kind(labels)}; it must be a list of strings")
-        for label in labels:
-            if not isinstance(label, str):
-                raise ValueError(f"{self.fields.labels!r} holds {_kind(label)}; it must be a list of strings")
-        return labels
 
-    def _id_of(self, record: dict[str, Any]) -> str | None:
-        if self.fields.id not in record:
-            id_ = None
-        elif isinstance(value := record[self.fields.id], int) and not isinstance(value, bool):
-            id_ = str(value)
-        else:
-            id_ = _string(value, self.fields.id)
-        if self.ids and (id_ is None) != (self.ids[0] is None):
-            state = "no" if id_ is None else "a"
-            raise ValueError(
-                f"has {state} field {self.fields.id!r}, unlike the rows before; give all rows an id, or none"
-            )
-        return id_
+def _labels_field(record: dict[str, Any], fields: _Fields) -> str:
+    return labels_column_of(name for name in record if name != fields.text) or "labels"
 
-    def _date_of(self, record: dict[str, Any]) -> np.datetime64:
-        self.any_date |= self.fields.date in record
-        value = record.get(self.fields.date)
-        return parse_date("" if value is None else _string(value, self.fields.date))
 
-    def row_ids(self) -> tuple[str, ...] | None:
-        return None if self.ids[0] is None else tuple(str(id_) for id_ in self.ids)
+def _labels_of(record: dict[str, Any], fields: _Fields) -> list[str]:
+    if fields.labels not in record:
+        raise ValueError(f"no field {fields.labels!r}; the fields are {_listing(record)} ([] means no label)")
+    labels = record[fields.labels]
+    if not isinstance(labels, list):
+        raise ValueError(f"{fields.labels!r} is {_kind(labels)}; it must be a list of strings")
+    for label in labels:
+        if not isinstance(label, str):
+            raise ValueError(f"{fields.labels!r} holds {_kind(label)}; it must be a list of strings")
+    return labels
 
-    def row_dates(self) -> NDArray[np.datetime64] | None:
-        return np.array(self.dates, dtype="datetime64[D]") if self.any_date else None
+
+def _id_of(record: dict[str, Any], fields: _Fields, rows: GatheredRows) -> str | None:
+    value = record.get(fields.id)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    id_ = None if fields.id not in record else str(value) if is_number else _string(value, fields.id)
+    if rows.ids and (id_ is None) != (rows.ids[0] is None):
+        state = "no" if id_ is None else "a"
+        raise ValueError(f"has {state} field {fields.id!r}, unlike the rows before; give all rows an id, or none")
+    return id_
+
+
+def _date_of(record: dict[str, Any], fields: _Fields) -> str | None:
+    """None where the record has no such field, "" where it is null."""
+    if fields.date not in record:
+        return None
+    value = record[fields.date]
+    return "" if value is None else _string(value, fields.date)
 
 
 class _Features:
@@ -297,19 +268,15 @@ def write_jsonl(
     format has no place for the order of columns, nor for labels and features that no row has: pass ``label_names``
     and ``feature_names`` to `read_jsonl` to get the same matrices back, exactly.
     """
+    field = text_field if isinstance(dataset, TextDataset) else features_field
+    names = {"id_": id_field, "date": date_field, "content": field, "labels": labels_field}
     contents = _contents(dataset)
     with replacing(path) as handle:
-        for row, (content, labels) in enumerate(
-            zip(contents, rows_of_names(dataset.Y, dataset.label_names), strict=True)
-        ):
-            record: dict[str, Any] = {}
-            if dataset.row_ids is not None:
-                record[id_field] = dataset.row_ids[row]
-            if dataset.row_dates is not None:
-                record[date_field] = format_date(dataset.row_dates[row])
-            record[text_field if isinstance(dataset, TextDataset) else features_field] = content
-            record[labels_field] = labels
-            handle.write(_encode(record, path, row))
+        for row, record in enumerate(records_of(dataset, contents, **names)):
+            try:
+                handle.write((json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode())
+            except (ValueError, TypeError) as error:
+                raise DataError(f"row {row + 1} cannot be written as JSON: {error}", source=path) from None
 
 
 def _contents(dataset: TextDataset | Dataset) -> Iterator[str | dict[str, float] | list[float]]:
@@ -334,10 +301,3 @@ def _feature_rows(X: CSR, names: tuple[str, ...] | None) -> Iterator[dict[str, f
             for j, value in zip(columns, values, strict=True):
                 dense[j] = value
             yield dense
-
-
-def _encode(record: dict[str, Any], path: str | os.PathLike[str], row: int) -> bytes:
-    try:
-        return (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode()
-    except (ValueError, TypeError) as error:
-        raise DataError(f"row {row + 1} cannot be written as JSON: {error}", source=path) from None

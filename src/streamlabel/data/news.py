@@ -1,6 +1,4 @@
-"""An embedded corpus of short news texts with related tags, and example files made of it.
-
-An embedded corpus of short news-like texts over named tags, for demonstrations that need no download.
+"""An embedded corpus of short news texts with related tags, and example files made of it; no download needed.
 
 The texts are put together from hand-written fragments, and tagged about as untidily as a real archive. What was built
 in, and the figures of real sets (counts on the training parts) that it was held against:
@@ -27,15 +25,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from streamlabel.data.files import RandomState, check_integer, make_rng, replacing
-from streamlabel.data.news_topics import CLOSINGS, FAMILIES, OPENINGS, PLACES, SECTIONS, TOPICS, Bank, Topic
+from streamlabel.data.files import RandomState, check_integer, make_rng, packaged_toml, replacing
 from streamlabel.data.rows import rows_of_names
 from streamlabel.errors import ConflictError, DataError
 from streamlabel.types import CSR, TextDataset
@@ -50,6 +48,51 @@ MAX_SENTENCES = 4
 BROAD_SHARE = 0.8  # of the broad tags that the annotator remembered
 FORGOTTEN_SHARE = 0.06  # of the further topics of a text that the annotator overlooked
 KINSHIP, NEIGHBOURHOOD = 100.0, 6.0  # how much likelier a sibling, parent or child, a topic of the section joins a text
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Fragments: who, did what, and under which circumstances."""
+
+    actors: tuple[str, ...]
+    actions: tuple[str, ...]
+    details: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Family:
+    """Topics that share vocabulary. Its section names a broad tag; None: no section covers it."""
+
+    section: str | None
+    bank: Bank
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic: the day it first appears, how often it is written about, its fragments, and its family or parents."""
+
+    name: str
+    first_day: str
+    weight: float
+    bank: Bank
+    family: str | None = None
+    parents: tuple[str, ...] = ()
+
+
+def _bank(entry: Mapping[str, Any]) -> Bank:
+    return Bank(tuple(entry["actors"]), tuple(entry["actions"]), tuple(entry["details"]))
+
+
+def _topic(entry: Mapping[str, Any]) -> Topic:
+    parents = tuple(entry.get("parents", ()))
+    return Topic(entry["name"], entry["first_day"], entry["weight"], _bank(entry), entry.get("family"), parents)
+
+
+_BANKS = packaged_toml("news.toml")
+PLACES, OPENINGS, CLOSINGS = (tuple(_BANKS[name]) for name in ("places", "openings", "closings"))
+SECTIONS = {name: _bank(entry) for name, entry in _BANKS["sections"].items()}
+FAMILIES = {name: Family(entry.get("section"), _bank(entry)) for name, entry in _BANKS["families"].items()}
+TOPICS = tuple(_topic(entry) for entry in _BANKS["topics"])
 FIRST_DAYS = np.array([topic.first_day for topic in TOPICS], dtype="datetime64[D]")
 BY_NAME = {topic.name: topic for topic in TOPICS}
 BROAD_TAGS = tuple(SECTIONS)

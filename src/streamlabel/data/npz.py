@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from streamlabel.data.datasets import named_dataset
+from streamlabel.data.datasets import PathLike, named_dataset, sort_rows
 from streamlabel.data.files import check_memory, check_shape, read_bytes, replacing, show, utf8
-from streamlabel.data.sparse_rows import sort_rows
 from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.types import CSR, Dataset
 from streamlabel.validation import canonical_labels
@@ -119,9 +118,6 @@ def _read_header(file: IO[bytes], name: str, path: object) -> tuple[np.dtype[Any
     except TypeError as error:
         raise DataError(f"{show(name)} is of the type {show(descr)}, which numpy does not know", source=path) from error
     return dtype, header["fortran"] == "True", tuple(int(part) for part in lengths)
-
-
-PathLike = str | os.PathLike[str]
 
 
 def read_npz(

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from streamlabel.data.files import available_memory, replacing
+from streamlabel.data.files import available_memory, check_file, replacing
 from streamlabel.data.rows import (
     MAX_DENSE_CELLS,
-    check_file,
     check_rows,
     label_matrix,
     labels_column_of,
@@ -74,18 +73,15 @@ def read_parquet(
         With file and row (counted from 1). Nothing is dropped.
     """
     file = _File(path)
-    content, has_text = _content_column(file, text_column, features_column)
+    content, has_text = file.content_column(text_column, features_column)
     labels_column = labels_column or labels_column_of(name for name in file.names if name != content) or "labels"
     ids = file.optional_column(id_column, "id")
     dates = file.optional_column(date_column, "date")
-    table = file.read([name for name in (content, labels_column, ids, dates) if name is not None], max_bytes)
-    check_rows(table.num_rows, file.source)
+    file.read([name for name in (content, labels_column, ids, dates) if name is not None], max_bytes)
+    check_rows(file.table.num_rows, file.source)
     kept = file.kept_names()
-    codes, indptr, found = _label_codes(file, table, labels_column)
     Y, names = label_matrix(
-        codes,
-        indptr,
-        found,
+        *file.label_codes(labels_column),
         source=file.source,
         row_error=file.row_error,
         label_names=label_names,
@@ -93,13 +89,13 @@ def read_parquet(
         repeated_labels=repeated_labels,
     )
     common: dict[str, Any] = {
-        "row_ids": None if ids is None else _ids(file, table, ids),
-        "row_dates": None if dates is None else _dates(file, table, dates),
+        "row_ids": None if ids is None else file.ids(ids),
+        "row_dates": None if dates is None else file.dates(dates),
         "source": file.source,
     }
     if has_text:
-        return TextDataset(texts=_strings(file, table, content), Y=Y, label_names=names, **common)
-    X = _feature_matrix(file, table, content)
+        return TextDataset(texts=file.strings(content), Y=Y, label_names=names, **common)
+    X = file.feature_matrix(content)
     feature_names = kept.get("feature_names")
     if feature_names is not None and len(feature_names) != X.shape[1]:
         raise DataError(f"keeps {len(feature_names)} feature names for {X.shape[1]} features", source=file.source)
@@ -107,7 +103,9 @@ def read_parquet(
 
 
 class _File:
-    """An open Parquet file: its columns, and every failure of the library as a DataError."""
+    """A Parquet file: its columns as arrays, and every failure of the library as a DataError."""
+
+    table: Any  # the columns that `read` has read
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.arrow, parquet = _import_arrow()
@@ -139,8 +137,8 @@ class _File:
     def optional_column(self, name: str | None, usual: str) -> str | None:
         return None if name is None and usual not in self.names else self.check_column(name or usual)
 
-    def read(self, columns: list[str], max_bytes: int | None) -> Any:
-        """These columns as a table, checked for consistency; batch by batch, so that max_bytes bounds the memory."""
+    def read(self, columns: list[str], max_bytes: int | None) -> None:
+        """Read these columns, checked for consistency; batch by batch, so that max_bytes bounds the memory."""
         for name in columns:
             self.check_column(name)
         max_bytes = available_memory() // 2 if max_bytes is None else max_bytes
@@ -154,7 +152,7 @@ class _File:
                     problem = f"the columns take over {max_bytes} bytes in memory"
                     raise DataError(problem, source=self.source, hint=Hint.MORE_MEMORY)
             schema = self.arrow.schema([self._file.schema_arrow.field(name) for name in columns])
-            table = self.arrow.Table.from_batches([batch.select(columns) for batch in batches], schema)
+            self.table = self.arrow.Table.from_batches([batch.select(columns) for batch in batches], schema)
         except DataError:
             raise
         except self.arrow.ArrowNotImplementedError as error:
@@ -163,10 +161,9 @@ class _File:
             raise self.damaged(error) from None
         finally:
             self._file.close()
-        if table.num_rows != self._n_rows:
-            problem = f"{table.num_rows} rows where its footer says {self._n_rows}; fetch it again"
+        if self.table.num_rows != self._n_rows:
+            problem = f"{self.table.num_rows} rows where its footer says {self._n_rows}; fetch it again"
             raise DataError(problem, source=self.source)
-        return table
 
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         # One row group at a time: Arrow cannot join lists of dictionary-encoded strings across groups.
@@ -187,115 +184,105 @@ class _File:
                 raise DataError(f"damaged metadata 'streamlabel' ({key}); write it again", source=self.source)
         return names
 
+    def content_column(self, text_column: str | None, features_column: str | None) -> tuple[str, bool]:
+        """The column with the texts or the features, and whether it is texts."""
+        if text_column is not None and features_column is not None:
+            raise DataError("give text_column or features_column, not both")
+        no_text = text_column is None and "text" not in self.names
+        if features_column is not None or (no_text and "features" in self.names):
+            return self.check_column(features_column or "features"), False
+        return self.check_column(text_column or "text"), True
 
-def _content_column(file: _File, text_column: str | None, features_column: str | None) -> tuple[str, bool]:
-    """The column with the texts or the features, and whether it is texts."""
-    if text_column is not None and features_column is not None:
-        raise DataError("give text_column or features_column, not both")
-    if features_column is not None:
-        return file.check_column(features_column), False
-    if text_column is None and "text" not in file.names and "features" in file.names:
-        return file.check_column("features"), False
-    return file.check_column(text_column or "text"), True
+    def wrong_type(self, name: str, wanted: str) -> DataError:
+        return DataError(f"column {name!r} {wanted}", source=self.source)
 
+    def chunks(self, name: str) -> Iterator[Any]:
+        """The column's parts; a null is an error."""
+        row = 0
+        for chunk in self.table[name].chunks:
+            if chunk.null_count:
+                first = int(np.argmax(chunk.is_null().to_numpy(zero_copy_only=False)))
+                raise self.row_error(f"column {name!r} is null; fill it in, or leave the row out", row + first)
+            yield chunk
+            row += len(chunk)
 
-def _chunks(file: _File, table: Any, name: str) -> Iterator[Any]:
-    """The column's parts; a null is an error."""
-    row = 0
-    for chunk in table[name].chunks:
-        if chunk.null_count:
-            first = int(np.argmax(chunk.is_null().to_numpy(zero_copy_only=False)))
-            raise file.row_error(f"column {name!r} is null; fill it in, or leave the row out", row + first)
-        yield chunk
-        row += len(chunk)
+    def lists(self, name: str) -> tuple[NDArray[np.int64], Any]:
+        """A list column as (indptr, values as one chunked array); a null in a list is an error."""
+        types, kind = self.arrow.types, self.table[name].type
+        if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+            raise self.wrong_type(name, f"is of type {kind}; it must hold lists")
+        lengths, parts = [np.zeros(1, dtype=np.int64)], []
+        for chunk in self.chunks(name):
+            lengths.append(chunk.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64))
+            parts.append(chunk.flatten())
+        indptr = np.cumsum(np.concatenate(lengths))
+        values = self.arrow.chunked_array(parts, type=kind.value_type)
+        if values.null_count:
+            first = int(np.argmax(values.is_null().to_numpy()))
+            row = int(np.searchsorted(indptr, first, side="right")) - 1
+            raise self.row_error(f"a list in column {name!r} contains null; remove it", row)
+        return indptr, values
 
+    def is_text(self, kind: Any) -> bool:
+        types = self.arrow.types
+        kind = kind.value_type if types.is_dictionary(kind) else kind
+        return bool(types.is_string(kind) or types.is_large_string(kind))
 
-def _lists(file: _File, table: Any, name: str) -> tuple[NDArray[np.int64], Any]:
-    """A list column as (indptr, values as one chunked array); a null in a list is an error."""
-    types, kind = file.arrow.types, table[name].type
-    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
-        raise DataError(f"column {name!r} is of type {kind}; it must hold lists", source=file.source)
-    lengths, parts = [np.zeros(1, dtype=np.int64)], []
-    for chunk in _chunks(file, table, name):
-        lengths.append(chunk.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64))
-        parts.append(chunk.flatten())
-    indptr = np.cumsum(np.concatenate(lengths))
-    values = file.arrow.chunked_array(parts, type=kind.value_type)
-    if values.null_count:
-        first = int(np.argmax(values.is_null().to_numpy()))
-        row = int(np.searchsorted(indptr, first, side="right")) - 1
-        raise file.row_error(f"a list in column {name!r} contains null; remove it", row)
-    return indptr, values
+    def label_codes(self, name: str) -> tuple[NDArray[np.integer], NDArray[np.int64], list[str]]:
+        """(codes, indptr, names) as `label_matrix` wants them, by Arrow's dictionary encoding."""
+        indptr, values = self.lists(name)
+        if not self.is_text(values.type):
+            raise self.wrong_type(name, f"holds lists of {values.type}; labels must be strings")
+        if self.arrow.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
+        if not len(values):
+            return np.zeros(0, dtype=np.int64), indptr, []
+        encoded = values.dictionary_encode().unify_dictionaries()
+        codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks])
+        return codes, indptr, encoded.chunk(0).dictionary.to_pylist()
 
+    def strings(self, name: str) -> list[str]:
+        if not self.is_text(self.table[name].type):
+            raise self.wrong_type(name, f"is of type {self.table[name].type}; it must hold strings")
+        return [text for chunk in self.chunks(name) for text in chunk.to_pylist()]
 
-def _is_text(arrow: Any, kind: Any) -> bool:
-    types = arrow.types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(types.is_string(kind) or types.is_large_string(kind))
+    def ids(self, name: str) -> tuple[str, ...]:
+        if self.arrow.types.is_integer(self.table[name].type):
+            return tuple(str(id_) for chunk in self.chunks(name) for id_ in chunk.to_pylist())
+        return tuple(self.strings(name))
 
+    def dates(self, name: str) -> NDArray[np.datetime64]:
+        column, types = self.table[name], self.arrow.types
+        if self.is_text(column.type):
+            days = []
+            for row, text in enumerate(column.to_pylist()):
+                try:
+                    days.append(parse_date(text or ""))
+                except ValueError as error:
+                    raise self.row_error(str(error), row) from None
+            return np.array(days, dtype="datetime64[D]")
+        if not (types.is_date(column.type) or types.is_timestamp(column.type)):
+            raise self.wrong_type(name, f"is of type {column.type}; it must hold dates")
+        try:
+            return np.asarray(column.cast(self.arrow.date32()).to_numpy(), dtype="datetime64[D]")
+        except self.failures as error:
+            raise self.wrong_type(name, f"holds a date out of range ({error})") from None
 
-def _label_codes(file: _File, table: Any, name: str) -> tuple[NDArray[np.integer], NDArray[np.int64], list[str]]:
-    """(codes, indptr, names) as `label_matrix` wants them, by Arrow's dictionary encoding."""
-    indptr, values = _lists(file, table, name)
-    if not _is_text(file.arrow, values.type):
-        raise DataError(f"column {name!r} holds lists of {values.type}; labels must be strings", source=file.source)
-    if file.arrow.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
-    if not len(values):
-        return np.zeros(0, dtype=np.int64), indptr, []
-    encoded = values.dictionary_encode().unify_dictionaries()
-    codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks])
-    return codes, indptr, encoded.chunk(0).dictionary.to_pylist()
-
-
-def _strings(file: _File, table: Any, name: str) -> list[str]:
-    if not _is_text(file.arrow, table[name].type):
-        raise DataError(f"column {name!r} is of type {table[name].type}; it must hold strings", source=file.source)
-    return [text for chunk in _chunks(file, table, name) for text in chunk.to_pylist()]
-
-
-def _ids(file: _File, table: Any, name: str) -> tuple[str, ...]:
-    if file.arrow.types.is_integer(table[name].type):
-        return tuple(str(id_) for chunk in _chunks(file, table, name) for id_ in chunk.to_pylist())
-    return tuple(_strings(file, table, name))
-
-
-def _dates(file: _File, table: Any, name: str) -> NDArray[np.datetime64]:
-    column, types = table[name], file.arrow.types
-    if _is_text(file.arrow, column.type):
-        days = [_date_of_text(file, row, text) for row, text in enumerate(column.to_pylist())]
-        return np.array(days, dtype="datetime64[D]")
-    if not (types.is_date(column.type) or types.is_timestamp(column.type)):
-        raise DataError(f"column {name!r} is of type {column.type}; it must hold dates", source=file.source)
-    try:
-        return np.asarray(column.cast(file.arrow.date32()).to_numpy(), dtype="datetime64[D]")
-    except file.failures as error:
-        raise DataError(f"column {name!r} holds a date out of range ({error})", source=file.source) from None
-
-
-def _date_of_text(file: _File, row: int, text: str | None) -> np.datetime64:
-    try:
-        return parse_date(text or "")
-    except ValueError as error:
-        raise file.row_error(str(error), row) from None
-
-
-def _feature_matrix(file: _File, table: Any, name: str) -> CSR:
-    indptr, values = _lists(file, table, name)
-    types = file.arrow.types
-    if not (types.is_floating(values.type) or types.is_integer(values.type)):
-        raise DataError(f"column {name!r} holds lists of {values.type}; features must be numbers", source=file.source)
-    lengths = np.diff(indptr)
-    if (lengths != lengths[0]).any():
-        row = int(np.argmax(lengths != lengths[0]))
-        raise file.row_error(f"{lengths[row]} features where the rows before have {lengths[0]}", row)
-    single = types.is_float32(values.type) or types.is_float16(values.type)
-    numbers = values.to_numpy().astype(np.float32 if single else np.float64)
-    if not np.isfinite(numbers).all():
-        row = int(np.argmin(np.isfinite(numbers))) // int(lengths[0])
-        raise file.row_error("a feature is NaN or infinite; remove or impute it", row)
-    return sparse.csr_array(numbers.reshape(len(lengths), int(lengths[0])))
+    def feature_matrix(self, name: str) -> CSR:
+        indptr, values = self.lists(name)
+        types = self.arrow.types
+        if not (types.is_floating(values.type) or types.is_integer(values.type)):
+            raise self.wrong_type(name, f"holds lists of {values.type}; features must be numbers")
+        lengths = np.diff(indptr)
+        if (lengths != lengths[0]).any():
+            row = int(np.argmax(lengths != lengths[0]))
+            raise self.row_error(f"{lengths[row]} features where the rows before have {lengths[0]}", row)
+        single = types.is_float32(values.type) or types.is_float16(values.type)
+        numbers = values.to_numpy().astype(np.float32 if single else np.float64)
+        if not np.isfinite(numbers).all():
+            row = int(np.argmin(np.isfinite(numbers))) // int(lengths[0])
+            raise self.row_error("a feature is NaN or infinite; remove or impute it", row)
+        return sparse.csr_array(numbers.reshape(len(lengths), int(lengths[0])))
 
 
 def write_parquet(

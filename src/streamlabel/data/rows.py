@@ -1,4 +1,4 @@
-"""What the record formats (JSONL, CSV, Parquet) share: label lists to Y, strict JSON, dates, files in and out.
+"""From records to rows: what JSON Lines, CSV, Parquet, text rows and annotation exports share.
 
 A record has labels by name. Columns of Y follow the first appearance of each name in the file, or the order of
 ``label_names`` where the caller gives it. Names are compared after Unicode NFC normalisation.
@@ -6,31 +6,27 @@ A record has labels by name. Columns of Y follow the first appearance of each na
 
 from __future__ import annotations
 
-import bz2
-import contextlib
 import datetime
-import gzip
-import io
 import json
-import os
-import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import IO, Any, BinaryIO, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from streamlabel.data.files import check_memory
-from streamlabel.errors import DataError, Hint, NotFoundError
-from streamlabel.types import CSR
+from streamlabel.errors import DataError, Hint
+from streamlabel.types import CSR, Dataset, TextDataset
 from streamlabel.validation import check_label_names
 
 TEXT_NAMES = ("text", "texts", "document", "content", "body", "sentence", "abstract", "description", "comment",
               "message", "question", "title", "headline")  # fmt: skip
 LABEL_NAMES = ("labels", "label", "tags", "tag", "categories", "category", "topics", "topic", "keywords", "subjects",
                "classes", "class")  # fmt: skip
+MAX_DENSE_CELLS = 50_000_000
+NO_DATE = np.datetime64("NaT", "D")
+
+RowError: TypeAlias = Callable[[str, int], DataError]  # (problem, 0-based row) -> the error that points there
 
 
 def labels_column_of(columns: Iterable[str]) -> str | None:
@@ -46,15 +42,33 @@ def labels_column_of(columns: Iterable[str]) -> str | None:
     return next((by_case[usual] for usual in LABEL_NAMES if usual in by_case), None)
 
 
-MAX_LINE_BYTES = 16 * 2**20
-MEMORY_CHECK_BYTES = 64 * 2**20
-MAX_DENSE_CELLS = 50_000_000
+class LabelColumns:
+    """The column of every label name: the names given, then, unless the list is closed, others as they appear."""
 
-Source: TypeAlias = str | os.PathLike[str] | BinaryIO
-RowError: TypeAlias = Callable[[str, int], DataError]  # (problem, 0-based row) -> the error that points there
+    def __init__(self, given: Sequence[str] = (), *, closed: bool = False) -> None:
+        self._column_of = {name: j for j, name in enumerate(check_label_names(given, len(given)))}
+        self._closed = closed
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name a column."""
+        return tuple(self._column_of)
+
+    def column(self, name: str) -> int:
+        """The column of a name; ValueError says why it cannot have one."""
+        checked = checked_name(name)
+        if self._closed and checked not in self._column_of:
+            known = len(self._column_of)
+            raise ValueError(f"label {checked!r} is not among the {known} label_names; add it, or leave them out")
+        return self._column_of.setdefault(checked, len(self._column_of))
 
 
-# ---------------------------------------------------------------------------------------------------- label lists
+def checked_name(name: str) -> str:
+    """One label name in its canonical form."""
+    try:
+        return check_label_names((name,), 1)[0]
+    except DataError as error:
+        raise DataError(error.problem.replace("label name 0", "a label name", 1)) from None
 
 
 def label_matrix(
@@ -85,28 +99,22 @@ def label_matrix(
         raise DataError(f"repeated_labels is {repeated_labels!r}; use 'error' or 'merge'")
     given = tuple(label_names if label_names is not None else first_names)
     try:
-        column_of = {name: j for j, name in enumerate(check_label_names(given, len(given)))}
+        known = LabelColumns(given, closed=label_names is not None)
     except DataError as error:
         raise DataError(error.problem, source=source) from None
     column_of_code = np.zeros(len(names), dtype=np.int64)
     for code, name in enumerate(names):
         try:
-            (checked,) = check_label_names((name,), 1)
-        except DataError as error:
-            problem = error.problem.replace("label name 0", "a label name", 1)
-            raise row_error(problem, _row_of_code(codes, indptr, code)) from None
-        if label_names is not None and checked not in column_of:
-            problem = f"label {checked!r} is not among the {len(column_of)} label_names; add it, or leave them out"
-            raise row_error(problem, _row_of_code(codes, indptr, code))
-        column_of_code[code] = column_of.setdefault(checked, len(column_of))
+            column_of_code[code] = known.column(name)
+        except ValueError as error:
+            raise row_error(str(error), _row_of_code(codes, indptr, code)) from None
     columns = column_of_code[codes] if len(names) else np.zeros(0, dtype=np.int64)
     Y = sparse.csr_array(
         (np.ones(len(columns), dtype=np.int8), columns, np.asarray(indptr, dtype=np.int64)),
-        shape=(len(indptr) - 1, len(column_of)),
+        shape=(len(indptr) - 1, len(known.names)),
     )
-    ordered = tuple(column_of)
-    _settle_repeats(Y, ordered, row_error, repeated_labels)
-    return Y, ordered
+    _settle_repeats(Y, known.names, row_error, repeated_labels)
+    return Y, known.names
 
 
 def _row_of_code(codes: NDArray[np.integer], indptr: NDArray[np.integer], code: int) -> int:
@@ -157,7 +165,77 @@ def rows_of_names(Y: CSR, label_names: Sequence[str]) -> Iterator[list[str]]:
         yield [label_names[j] for j in Y.indices[begin:end]]
 
 
-# -------------------------------------------------------------------------------------------------------- values
+def records_of(
+    dataset: TextDataset | Dataset, contents: Iterable[Any], *, id_: str, date: str, content: str, labels: str
+) -> Iterator[dict[str, Any]]:
+    """The rows as records whose fields have these names: id and date where the set has them, content, label names."""
+    for row, (value, names) in enumerate(zip(contents, rows_of_names(dataset.Y, dataset.label_names), strict=True)):
+        record: dict[str, Any] = {}
+        if dataset.row_ids is not None:
+            record[id_] = dataset.row_ids[row]
+        if dataset.row_dates is not None:
+            record[date] = format_date(dataset.row_dates[row])
+        record[content], record[labels] = value, names
+        yield record
+
+
+class GatheredRows:
+    """Rows of a file as they are read: texts, labels, ids and dates, and the line on which each row begins."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.texts: list[str] = []
+        self.labels = LabelLists()
+        self.ids: list[str | None] = []
+        self.lines: list[int] = []
+        self._dates: list[np.datetime64] = []
+        self._any_date = False
+        self._line = 0
+
+    def at(self, line: int) -> Self:
+        """What belongs to one row, as a with block: a ValueError inside becomes a DataError with file and line."""
+        self._line = line
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ValueError):
+            problem, hint = getattr(error, "problem", str(error)), getattr(error, "hint", None)
+            raise DataError(problem, source=self.source, line=self._line, hint=hint) from None
+        self.lines.append(self._line)
+
+    def add(self, labels: Iterable[str], id_: str | None = None, date: str | None = None) -> None:
+        """Labels, id and date of a row. All rows have an id, or none has; an empty date is unknown."""
+        self.labels.add(labels)
+        self.ids.append(id_)
+        self._any_date |= date is not None
+        self._dates.append(parse_date(date) if date else NO_DATE)
+
+    def error(self, problem: str, row: int) -> DataError:
+        return DataError(problem, source=self.source, line=self.lines[row])
+
+    def common(self, **options: Any) -> dict[str, Any]:
+        """What every kind of data set has: Y, label names (by the options of `label_matrix`), row ids and dates."""
+        check_rows(len(self.lines), self.source)
+        Y, names = self.labels.matrix(source=self.source, row_error=self.error, **options)
+        return {
+            "Y": Y,
+            "label_names": names,
+            "row_ids": None if self.ids[0] is None else tuple(str(id_) for id_ in self.ids),
+            "row_dates": np.array(self._dates, dtype="datetime64[D]") if self._any_date else None,
+            "source": self.source,
+        }
+
+    def text_dataset(self, **options: Any) -> TextDataset:
+        return TextDataset(texts=self.texts, **self.common(**options))
+
+
+def check_rows(n_rows: int, source: str) -> None:
+    """A file without rows is refused: it is far more often cut off than meant."""
+    if not n_rows:
+        raise DataError("holds no rows; is it the right file, and whole?", source=source)
 
 
 def parse_json(text: str) -> Any:
@@ -201,7 +279,7 @@ def is_encodable(text: str) -> bool:
 def parse_date(text: str) -> np.datetime64:
     """An ISO 8601 date, or the day of an ISO 8601 date and time as written; "" is NaT. ValueError otherwise."""
     if not text:
-        return np.datetime64("NaT", "D")
+        return NO_DATE
     try:
         return np.datetime64(datetime.datetime.fromisoformat(text).date(), "D")
     except ValueError:
@@ -216,78 +294,3 @@ def format_date(date: np.datetime64) -> str | None:
     if not isinstance(day, datetime.date):
         raise DataError(f"date {date} cannot be written; years 1 to 9999 can")
     return day.isoformat()
-
-
-# --------------------------------------------------------------------------------------------------------- files
-
-
-def source_name(source: Source) -> str:
-    """What messages call it."""
-    if isinstance(source, str | os.PathLike):
-        return "standard input" if source == "-" else os.fspath(source)
-    return str(getattr(source, "name", "input"))
-
-
-@contextlib.contextmanager
-def open_source(source: Source) -> Iterator[IO[bytes]]:
-    """A binary file to read: a path (unpacked if it ends in .gz or .bz2), "-" for standard input, or an open file.
-
-    An open file is read as it is and stays open.
-    """
-    if isinstance(source, io.TextIOBase):
-        raise DataError("is open as text; open it in binary mode ('rb')", source=source_name(source))
-    if not isinstance(source, str | os.PathLike):
-        yield source
-    elif source == "-":
-        yield sys.stdin.buffer
-    else:
-        check_file(source)
-        name = os.fspath(source)
-        opener: Any = gzip.open if name.endswith(".gz") else bz2.open if name.endswith(".bz2") else open
-        try:
-            with opener(name, "rb") as handle:
-                yield handle
-        except (OSError, EOFError, zlib.error) as error:
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            hint = "" if isinstance(error, PermissionError) else "; it may be damaged or cut short"
-            raise DataError(f"cannot be read: {reason}{hint}", source=source) from error
-
-
-def check_file(path: str | os.PathLike[str]) -> None:
-    """NotFoundError or DataError unless the path names a file."""
-    if "\0" in os.fspath(path) or not os.path.exists(path):
-        raise NotFoundError(f"{os.fspath(path)}: there is no such file")
-    if os.path.isdir(path):
-        raise DataError("is a folder; name a file in it", source=path)
-
-
-def read_lines(handle: IO[bytes], source: str, max_line_bytes: int) -> Iterator[str]:
-    """The lines with their ends, decoded. A byte order mark is left out; bad bytes and huge lines are errors."""
-    line_number, unchecked_bytes = 0, 0
-    while line := handle.readline(max_line_bytes + 1):
-        line_number += 1
-        unchecked_bytes += len(line)
-        if unchecked_bytes > MEMORY_CHECK_BYTES:
-            check_memory(4 * unchecked_bytes, "reading on", source=source, line=line_number)
-            unchecked_bytes = 0
-        if len(line) > max_line_bytes:
-            problem, hint = f"longer than {max_line_bytes} bytes", Hint.LARGER_LIMIT
-            raise DataError(problem, source=source, line=line_number, hint=hint, hint_value="max_line_bytes")
-        yield decode_line(line.removeprefix(b"\xef\xbb\xbf") if line_number == 1 else line, source, line_number)
-
-
-def decode_line(line: bytes, source: str, line_number: int) -> str:
-    if b"\0" in line:
-        problem = "contains a NUL byte; the file is binary, damaged or UTF-16 (save it as UTF-8)"
-        raise DataError(problem, source=source, line=line_number)
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        problem = f"byte {error.start + 1} is not UTF-8; save the file as UTF-8"
-        raise DataError(problem, source=source, line=line_number) from None
-
-
-def check_rows(n_rows: int, source: str) -> None:
-    """A file without rows is refused: it is far more often cut off than meant."""
-    if not n_rows:
-        raise DataError("holds no rows; is it the right file, and whole?", source=source)

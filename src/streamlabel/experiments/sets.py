@@ -12,11 +12,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from streamlabel.data.catalogue import find_entry, load_catalogue_set, locate, require
-from streamlabel.data.catalogue_entries import ENTRIES
+from streamlabel.data.catalogue import ENTRIES, find_entry, load_catalogue_set, locate, require
 from streamlabel.data.news import make_news_corpus
+from streamlabel.data.synthetic import make_twin
 from streamlabel.data.text import TextVectorizer
-from streamlabel.data.twins import make_twin
 from streamlabel.errors import NotFoundError
 from streamlabel.types import CSR, Dataset, IntArray
 

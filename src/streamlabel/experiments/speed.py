@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from streamlabel.data.twins import make_twin
+from streamlabel.data.synthetic import make_twin
 from streamlabel.experiments.sets import learnable, unit_rows
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.types import CSR, Dataset, IntArray
@@ -187,7 +187,7 @@ def time_flatness(
 ) -> list[Timing]:
     """Time a new label takes after ever more past labels, with a dictionary of fixed size; the ratio is to the first.
 
-    On a twin with as many labels (`data.twins`); the least of some thirty labels, since the machine is not ours alone.
+    On a twin with as many labels (`make_twin`); the least of some thirty labels, since the machine is not ours alone.
     """
     timings: list[Timing] = []
     for n_past in sizes:

@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from streamlabel.data.files import replacing
+from streamlabel.data.files import replacing, source_name
 from streamlabel.data.npz import read_members, write_members
-from streamlabel.data.rows import source_name
 from streamlabel.errors import DataError
 from streamlabel.stats.sums import Stats, check_size
 from streamlabel.types import CSR

@@ -17,8 +17,7 @@ from scipy import sparse
 
 from streamlabel.errors import ConvergenceWarning, DataError
 from streamlabel.stats.threads import one_thread
-from streamlabel.structure.lasso import solve_active_set, solve_coordinate_descent
-from streamlabel.structure.objective import duality_gap, kkt_violation, lam_max
+from streamlabel.structure.lasso import duality_gap, kkt_violation, lam_max, solve_active_set, solve_coordinate_descent
 from streamlabel.types import CSC, FloatArray, IntArray, SolveReport
 
 

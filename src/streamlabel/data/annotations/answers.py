@@ -16,11 +16,26 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from streamlabel.data.annotations.stream import Place
 from streamlabel.data.files import check_memory
+from streamlabel.data.rows import LabelColumns, checked_name
 from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.types import CSR, BoolArray, IntArray, TextDataset
-from streamlabel.validation import check_label_names
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a record stands: its file, its first line, its number (both from 1)."""
+
+    source: str
+    line: int
+    number: int
+
+    def error(self, problem: str | ValueError, id_: str | None = None, **hint: Any) -> DataError:
+        if isinstance(problem, DataError):
+            hint = {"hint": problem.hint, "hint_value": problem.hint_value}
+            problem = problem.problem
+        name = f"record {self.number}" + (f" (id {id_[:60]})" if id_ is not None else "")
+        return DataError(f"{name}: {problem}", source=self.source, line=self.line, **hint)
 
 
 @dataclass(frozen=True)
@@ -141,12 +156,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class AnnotatedText:
-    """One record of an export. Records with the same ``key`` are the same text, answered by several people."""
+    """One record of an export. Records with the same ``key`` (by default the id) are the same text."""
 
     text: str
     answers: tuple[Answer, ...] = ()
-    key: str | None = None
     id: str | None = None
+    key: str | None = None
 
 
 @dataclass
@@ -164,13 +179,11 @@ class Gathering:
     """
 
     def __init__(self, label_names: Sequence[str] | None, births: Mapping[str, datetime.datetime]) -> None:
-        self._closed = label_names is not None
-        names = check_label_names(label_names, len(label_names)) if label_names is not None else ()
-        self._column_of = {name: column for column, name in enumerate(names)}
+        self._columns = LabelColumns(label_names or (), closed=label_names is not None)
         self._known: dict[str, int] = {}
-        self._births = {self._checked(name): moment for name, moment in births.items()}
+        self._births = {checked_name(name): moment for name, moment in births.items()}
         self._rows: list[_Row] = []
-        self._row_of: dict[str, int] = {}
+        self._row_of: dict[str, _Row] = {}
         self.n_ties = 0
 
     def add(self, record: AnnotatedText, place: Place, file: int = 0) -> None:
@@ -188,7 +201,8 @@ class Gathering:
     def annotations(self, source: str) -> Annotations:
         if not self._rows:
             raise DataError("holds no records; is it the right file, and whole?", source=source)
-        births = {self._column_of[name]: moment for name, moment in self._births.items() if name in self._column_of}
+        names = self._columns.names
+        births = {names.index(name): moment for name, moment in self._births.items() if name in names}
         yes: list[list[int]] = []
         exceptions: list[list[int]] = []
         whole = np.zeros(len(self._rows), dtype=bool)
@@ -200,42 +214,28 @@ class Gathering:
         dataset = TextDataset(
             texts=[row.text for row in self._rows],
             Y=self._matrix(yes),
-            label_names=tuple(self._column_of),
+            label_names=names,
             row_ids=None if None in ids else tuple(str(id_) for id_ in ids),
             source=source,
         )
         return Annotations(dataset, whole, self._matrix(exceptions), self.n_ties)
 
     def _row(self, record: AnnotatedText) -> _Row:
-        at = None if record.key is None else self._row_of.get(record.key)
-        if at is None:
-            if record.key is not None:
-                self._row_of[record.key] = len(self._rows)
+        key = record.id if record.key is None else record.key
+        if key is None or key not in self._row_of:
             self._rows.append(_Row(record.text, record.id))
+            if key is not None:
+                self._row_of[key] = self._rows[-1]
             return self._rows[-1]
-        row = self._rows[at]
+        row = self._row_of[key]
         if row.text != record.text:
             raise ValueError("has the id of an earlier record and another text; ids must say which text is meant")
         return row
 
     def _column(self, name: str) -> int:
         if name not in self._known:
-            self._known[name] = self._new_column(name)
+            self._known[name] = self._columns.column(name)
         return self._known[name]
-
-    def _new_column(self, name: str) -> int:
-        checked = self._checked(name)
-        if self._closed and checked not in self._column_of:
-            known = len(self._column_of)
-            raise ValueError(f"label {checked!r} is not among the {known} label_names; add it, or leave them out")
-        return self._column_of.setdefault(checked, len(self._column_of))
-
-    @staticmethod
-    def _checked(name: str) -> str:
-        try:
-            return check_label_names((name,), 1)[0]
-        except DataError as error:
-            raise DataError(error.problem.replace("label name 0", "a label name", 1)) from None
 
     def _settle(self, row: _Row, births: Mapping[int, datetime.datetime]) -> tuple[bool, list[int], list[int]]:
         """(whether the row is whole, columns that are yes, columns that differ from the row), sorted."""
@@ -261,7 +261,7 @@ class Gathering:
     def _matrix(self, rows: Sequence[Sequence[int]]) -> CSR:
         ends = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         columns = np.fromiter((column for row in rows for column in row), dtype=np.int64, count=int(ends[-1]))
-        shape = (len(rows), len(self._column_of))
+        shape = (len(rows), len(self._columns.names))
         matrix = sparse.csr_array((np.ones(len(columns), dtype=np.int8), columns, ends), shape=shape)
         matrix.has_canonical_format = True
         return matrix

@@ -33,15 +33,22 @@ in training (``empty="no"`` otherwise). A subject is called by its label where t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from streamlabel.data.annotations.answers import AnnotatedText, Answer, Options, id_of, name_list, parse_time, pick_text
-from streamlabel.data.annotations.stream import Place
-from streamlabel.data.files import read_bytes
-from streamlabel.data.rows import decode_line
-from streamlabel.data.rows import parse_json as json_of
+from streamlabel.data.annotations.answers import (
+    AnnotatedText,
+    Answer,
+    Options,
+    Place,
+    id_of,
+    name_list,
+    parse_time,
+    pick_text,
+)
+from streamlabel.data.files import decode_line, read_bytes
+from streamlabel.data.rows import parse_json
 from streamlabel.errors import DataError, Hint
 
 FAST_TEXT = "__label__"
@@ -79,8 +86,8 @@ def parse_doccano_fast_text(line: str, options: Options) -> AnnotatedText:
 
 def _annotated_doccano(record: dict[str, Any], labels: tuple[str, ...], options: Options) -> AnnotatedText:
     answered = bool(labels) or options.empty_is_no or record.get("annotation_approver") is not None
-    id_ = id_of(record.get("id"))
-    return AnnotatedText(pick_text(record, options.text_field), (Answer(labels),) if answered else (), key=id_, id=id_)
+    text, id_ = pick_text(record, options.text_field), id_of(record.get("id"))
+    return AnnotatedText(text, (Answer(labels),) if answered else (), id_)
 
 
 _ANSWERS = ("accept", "reject", "ignore")
@@ -94,10 +101,10 @@ def parse_prodigy(record: dict[str, Any], options: Options) -> AnnotatedText:
     id_ = id_of(record.get("_input_hash"))
     answer = _of_options(record, said) if "options" in record or "accept" in record else _of_label(record, said)
     if answer is None:
-        return AnnotatedText(text, key=id_ or text, id=id_)
+        return AnnotatedText(text, (), id_, key=id_ or text)
     by = id_of(record.get("_annotator_id")) or id_of(record.get("_session_id"))
     when = parse_time(record.get("_timestamp")) if options.with_times else None
-    return AnnotatedText(text, (Answer(answer[0], answer[1], by, when),), key=id_ or text, id=id_)
+    return AnnotatedText(text, (Answer(answer[0], answer[1], by, when),), id_, key=id_ or text)
 
 
 def _of_options(record: dict[str, Any], said: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -133,6 +140,7 @@ def _plain(item: Any) -> Any:
 
 
 _RESPONSES = ".responses"
+_Response: TypeAlias = tuple[Any, Any, Any]  # what was said, by whom, in which state
 _OWN_FIELDS = ("id", "status", "_server_id", "score")
 
 
@@ -140,66 +148,57 @@ def parse_argilla(record: dict[str, Any], options: Options) -> AnnotatedText:
     id_ = id_of(record.get("id"))
     if "fields" not in record:
         names = [name.removesuffix(_RESPONSES) for name in record if name.endswith(_RESPONSES)]
-        answers = _of_columns(record, _question(names, options))
+        answers = _submitted(_of_columns(record, _question(names, options)))
         fields = {name: value for name, value in record.items() if name not in _OWN_FIELDS and "." not in name}
-        return AnnotatedText(pick_text(fields, options.text_field), answers, key=id_, id=id_)
+        return AnnotatedText(pick_text(fields, options.text_field), answers, id_)
     if not isinstance(record["fields"], dict):
         raise ValueError("'fields' is no object; export with dataset.records.to_json of Argilla 2")
-    text = pick_text(record["fields"], options.text_field)
     responses = record.get("responses") or {}
-    answers = _of_server(responses, options) if isinstance(responses, list) else _of_file(record, responses, options)
-    return AnnotatedText(text, answers, key=id_, id=id_)
+    said = _of_server(responses, options) if isinstance(responses, list) else _of_file(record, responses, options)
+    return AnnotatedText(pick_text(record["fields"], options.text_field), _submitted(said), id_)
 
 
-def _of_file(record: dict[str, Any], responses: Any, options: Options) -> tuple[Answer, ...]:
-    """``{question: [{"value", "user_id"}]}``."""
-    if not isinstance(responses, dict):
-        raise ValueError("'responses' is no object question -> responses")
-    question = _question(list(responses), options)
-    given = responses.get(question) or []
-    if not isinstance(given, list) or not all(isinstance(response, dict) for response in given):
-        raise ValueError("the responses to a question are no list of objects")
-    if record.get("status") == "pending":
-        return ()
+def _submitted(said: Iterable[_Response]) -> tuple[Answer, ...]:
+    """The answers among the responses: those that were submitted and hold a value."""
     return tuple(
-        Answer(name_list(response["value"], "value"), by=id_of(response.get("user_id")))
-        for response in given
-        if response.get("value") is not None and response.get("status", "submitted") == "submitted"
+        Answer(name_list(value, "value"), by=id_of(user))
+        for value, user, state in said
+        if state == "submitted" and value is not None
     )
 
 
-def _of_server(responses: list[Any], options: Options) -> tuple[Answer, ...]:
+def _of_file(record: dict[str, Any], responses: Any, options: Options) -> list[_Response]:
+    """``{question: [{"value", "user_id"}]}``."""
+    if not isinstance(responses, dict):
+        raise ValueError("'responses' is no object question -> responses")
+    given = responses.get(_question(list(responses), options)) or []
+    if not isinstance(given, list) or not all(isinstance(response, dict) for response in given):
+        raise ValueError("the responses to a question are no list of objects")
+    if record.get("status") == "pending":
+        return []
+    return [(said.get("value"), said.get("user_id"), said.get("status", "submitted")) for said in given]
+
+
+def _of_server(responses: list[Any], options: Options) -> Iterator[_Response]:
     """``[{"values": {question: {"value"}}, "status", "user_id"}]``."""
-    answers = []
     for response in responses:
         values = (response.get("values") or {}) if isinstance(response, dict) else None
         if not isinstance(values, dict):
             raise ValueError("a response is no object with 'values'")
-        if response.get("status") != "submitted" or not values:
-            continue
-        value = values.get(_question(list(values), options))
-        value = value.get("value") if isinstance(value, dict) else value
-        if value is not None:
-            answers.append(Answer(name_list(value, "value"), by=id_of(response.get("user_id"))))
-    return tuple(answers)
+        if response.get("status") == "submitted" and values:
+            value = values.get(_question(list(values), options))
+            yield value.get("value") if isinstance(value, dict) else value, response.get("user_id"), "submitted"
 
 
-def _of_columns(record: dict[str, Any], question: str | None) -> tuple[Answer, ...]:
+def _of_columns(record: dict[str, Any], question: str | None) -> list[_Response]:
     """``question.responses``, ``question.responses.users`` and ``question.responses.status``, lists side by side."""
     if question is None:
-        return ()
+        return []
     column = f"{question}{_RESPONSES}"
-    values, users = record.get(column) or [], record.get(f"{column}.users") or []
-    states = record.get(f"{column}.status") or []
-    if not all(isinstance(part, list) for part in (values, users, states)) or not (
-        len(values) == len(users) == len(states)
-    ):
+    parts = [record.get(name) or [] for name in (column, f"{column}.users", f"{column}.status")]
+    if not all(isinstance(part, list) and len(part) == len(parts[0]) for part in parts):
         raise ValueError(f"{column!r}, its users and its status are not lists of one length")
-    return tuple(
-        Answer(name_list(value, "value"), by=id_of(user))
-        for value, user, state in zip(values, users, states, strict=True)
-        if state == "submitted" and value is not None
-    )
+    return list(zip(*parts, strict=True))
 
 
 def _question(names: list[str], options: Options) -> str | None:
@@ -249,7 +248,7 @@ def read_annif_folder(folder: Path, options: Options) -> Iterator[tuple[Place, A
         place = Place(str(path), 1, number)
         try:
             if path.suffix == ".json":
-                record = json_of(_content(path))
+                record = parse_json(_content(path))
                 if not isinstance(record, dict):
                     raise ValueError("is no object {...}; a document is one object")
                 yield place, parse_annif_json(record, options)
@@ -295,7 +294,7 @@ def _uri(text: str) -> str:
 
 def _annotated_annif(text: str, subjects: tuple[str, ...], id_: str | None, options: Options) -> AnnotatedText:
     answered = bool(subjects) or options.empty_is_no
-    return AnnotatedText(text, (Answer(subjects),) if answered else (), key=id_, id=id_)
+    return AnnotatedText(text, (Answer(subjects),) if answered else (), id_)
 
 
 FLAT_FIELDS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
@@ -309,7 +308,7 @@ def parse_label_studio_task(record: dict[str, Any], options: Options) -> Annotat
         raise ValueError("no 'data' and 'annotations'; export as JSON, JSON-MIN or CSV")
     answers = [answer for entry in annotations if (answer := _answer(entry, options)) is not None]
     id_ = id_of(record.get("id"))
-    return AnnotatedText(pick_text(data, options.text_field), tuple(answers), key=id_, id=id_)
+    return AnnotatedText(pick_text(data, options.text_field), tuple(answers), id_)
 
 
 def parse_label_studio_flat(record: dict[str, Any], options: Options) -> AnnotatedText:
@@ -326,10 +325,10 @@ def parse_label_studio_flat(record: dict[str, Any], options: Options) -> Annotat
     text = pick_text({name: value for name, value in fields.items() if name != question}, text_field)
     id_ = id_of(record.get("id"))
     if record.get("annotation_id") in (None, ""):
-        return AnnotatedText(text, key=id_, id=id_)
+        return AnnotatedText(text, id=id_)
     labels = _flat_labels(record.get(question) if question is not None else None)
     by = id_of(record.get("annotator"))
-    return AnnotatedText(text, (Answer(labels, by=by, when=_time(record, options)),), key=id_, id=id_)
+    return AnnotatedText(text, (Answer(labels, by=by, when=_time(record, options)),), id_)
 
 
 def parse_label_studio_csv(record: dict[str, str], options: Options) -> AnnotatedText:

@@ -12,7 +12,9 @@ import click
 from streamlabel.cli.group import ExitCode, StreamlabelGroup
 from streamlabel.cli.output import format_table, json_option, note, progress_bar, write
 from streamlabel.data.catalogue import (
+    ENTRIES,
     Counts,
+    Entry,
     FoundSet,
     cache_folder,
     count,
@@ -23,7 +25,6 @@ from streamlabel.data.catalogue import (
     locate,
     total,
 )
-from streamlabel.data.catalogue_entries import ENTRIES, Entry
 from streamlabel.data.download import Progress
 from streamlabel.data.fetch import fetch_set
 
