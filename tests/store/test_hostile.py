@@ -9,8 +9,8 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from sealing import reseal
 
+from sealing import reseal
 from streamlabel import ModelStore
 from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.store.format import APPLICATION_ID, FORMAT, file_name

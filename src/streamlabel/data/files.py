@@ -29,8 +29,9 @@ from streamlabel.errors import DataError, Hint, NotFoundError
 FALLBACK_MEMORY = 4 * 2**30
 # A generated name: the string object, its characters, its slot in the tuple.
 BYTES_PER_LABEL = 80
-# One weight a feature is the least that any use of the matrix needs.
-BYTES_PER_FEATURE = 8
+# A block of 64 weights a feature is the least that a classifier takes (`streaming.blocks`), with what is made of it.
+BYTES_PER_FEATURE = 560
+MOST_BLANK_LINES, MOST_BLANK_BYTES = 1_000_000, 1 << 26  # in a row; a small packed file can hold billions
 
 
 def available_memory() -> int:
@@ -186,9 +187,12 @@ def line_blocks(path: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
     Line ends are ``\n`` in what comes out, whatever they were; a byte order mark at the start is left out; a last line
     without an end gets one.
     """
-    first_line, rest, rest_size = 1, [], 0
+    first_line, rest, rest_size, blank = 1, [], 0, 0
     for chunk in _chunks(path, BLOCK_SIZE):
         end = chunk.rfind(b"\n") + 1
+        blank = 0 if chunk.strip() else blank + len(chunk)
+        if blank > MOST_BLANK_BYTES:
+            raise DataError(f"{blank} blank bytes in a row; is it the right file?", source=path, line=first_line)
         if b"\0" in chunk:
             line = first_line + chunk[: chunk.index(b"\0")].count(b"\n")
             raise DataError("a NUL byte; this is not a text file (or it is UTF-16: use UTF-8)", source=path, line=line)
@@ -227,9 +231,13 @@ def numbered_lines(source: Source, max_line_bytes: int) -> Iterator[tuple[int, s
 
 def read_lines(handle: IO[bytes], source: str, max_line_bytes: int) -> Iterator[str]:
     """The lines with their ends, decoded. A byte order mark is left out; bad bytes and huge lines are errors."""
-    line_number, unchecked_bytes = 0, 0
+    line_number, unchecked_bytes, n_blank = 0, 0, 0
     while line := handle.readline(max_line_bytes + 1):
         line_number += 1
+        n_blank = 0 if line.strip() else n_blank + 1
+        if n_blank > MOST_BLANK_LINES:
+            problem = f"{n_blank} blank lines in a row; is it the right file?"
+            raise DataError(problem, source=source, line=line_number)
         unchecked_bytes += len(line)
         if unchecked_bytes > MEMORY_CHECK_BYTES:
             check_memory(4 * unchecked_bytes, "reading on", source=source, line=line_number)
@@ -267,7 +275,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     path = Path(path)
     aside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        with open(aside, "wb") as raw:
+        aside.unlink(missing_ok=True)  # what a killed process left, or a link that somebody planted
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        with open(os.open(aside, flags, 0o666), "wb") as raw:
             if path.suffix == ".gz":
                 with gzip.GzipFile(fileobj=raw, mode="wb", mtime=0) as packed:
                     yield cast(IO[bytes], packed)

@@ -34,6 +34,7 @@ _BATCH_ROWS = 1_024  # what is decoded before the memory is looked at; fewer wou
 def _import_arrow() -> tuple[Any, Any]:
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.parquet
     except ImportError:
         raise MissingExtraError("pyarrow", "arrow", "Parquet") from None
@@ -147,7 +148,7 @@ class _File:
             for batch in self._batches(columns):
                 batch.validate(full=True)
                 batches.append(batch)
-                size += batch.nbytes
+                size += sum(map(self._bytes_of, batch.columns))
                 if size > max_bytes:
                     problem = f"the columns take over {max_bytes} bytes in memory"
                     raise DataError(problem, source=self.source, hint=Hint.MORE_MEMORY)
@@ -164,6 +165,17 @@ class _File:
         if self.table.num_rows != self._n_rows:
             problem = f"{self.table.num_rows} rows where its footer says {self._n_rows}; fetch it again"
             raise DataError(problem, source=self.source)
+
+    def _bytes_of(self, column: Any) -> int:
+        """What a column becomes: strings of a dictionary count as often as they stand there."""
+        types, n_bytes = self.arrow.types, int(column.nbytes)
+        if types.is_list(column.type) or types.is_large_list(column.type) or types.is_fixed_size_list(column.type):
+            column = column.flatten()
+        if not (types.is_dictionary(column.type) and self.is_text(column.type)):
+            return n_bytes
+        lengths = self.arrow.compute.binary_length(column.dictionary).cast("int64")
+        total = self.arrow.compute.sum(lengths.take(column.indices)).as_py()
+        return n_bytes + int(total or 0)
 
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         # One row group at a time: Arrow cannot join lists of dictionary-encoded strings across groups.
