@@ -46,13 +46,14 @@ from streamlabel.types import Dataset, TextDataset
     show_default=True,
     help="Keep what is needed to learn new labels as well as now (never the texts); it takes room.",
 )
+@click.option("--shared", is_flag=True, help="Let others on this machine read the model, as the umask says.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For what is drawn at random.")
 @actor_option
 @dry_run_option
 @json_option
 def fit(
-    model: Path, file: str, vectorizer: str, keep_rows: bool, seed: int, actor: str, dry_run: bool, as_json: bool,
-    **arguments: Any,
+    model: Path, file: str, vectorizer: str, keep_rows: bool, shared: bool, seed: int, actor: str, dry_run: bool,
+    as_json: bool, **arguments: Any,
 ) -> None:  # fmt: skip
     """Learn all labels of FILE, and store the model in the new directory MODEL.
 
@@ -77,7 +78,7 @@ def fit(
         return
     note(f"learning {plural(data.n_labels, 'label')} from {_rows(found)} ...")
     begin = time.perf_counter()
-    sizes, n_features = _learn(data, model, vectorizer, keep_rows=keep_rows, seed=seed, actor=actor)
+    sizes, n_features = _learn(data, model, vectorizer, seed, keep_rows=keep_rows, private=not shared, actor=actor)
     found |= {
         "n_features": n_features,
         "seconds": round(time.perf_counter() - begin, 3),
@@ -89,15 +90,15 @@ def fit(
 
 
 def _learn(
-    data: Dataset | TextDataset, path: Path, vectorizer: str, *, keep_rows: bool, seed: int, actor: str
+    data: Dataset | TextDataset, path: Path, vectorizer: str, seed: int, **options: Any
 ) -> tuple[StoreSizes, int]:
     classifier = StreamingLabelClassifier(random_state=seed)
     if isinstance(data, TextDataset):
         tagger = Tagger(vectorizer, classifier).fit(data.texts, data.Y, data.label_names)
-        tagger.save(path, keep_rows=keep_rows, actor=actor)
+        tagger.save(path, **options)
     else:
         classifier.fit(data.X, data.Y, label_names=data.label_names)
-        ModelStore.create(path, classifier, keep_rows=keep_rows, actor=actor).close()
+        ModelStore.create(path, classifier, **options).close()
     with ModelStore.open(path) as store:
         return store.sizes(), store.n_features
 

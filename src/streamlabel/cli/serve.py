@@ -19,6 +19,9 @@ from streamlabel.tagging.tagger import Tagger
 )
 @click.option("--read-only", is_flag=True, help="Answer, and change nothing.")
 @click.option(
+    "--in-memory", is_flag=True, help="Read the classifiers instead of mapping their files, which may then be replaced."
+)
+@click.option(
     "--token-file", type=click.Path(path_type=Path), metavar="FILE",
     help="Only who sends 'Authorization: Bearer' and the token in FILE is answered.",
 )  # fmt: skip
@@ -29,8 +32,8 @@ from streamlabel.tagging.tagger import Tagger
 @actor_option
 @json_option
 def serve(
-    model: Path, host: str, port: int, read_only: bool, token_file: Path | None, allowed: tuple[str, ...], actor: str,
-    as_json: bool,
+    model: Path, host: str, port: int, read_only: bool, in_memory: bool, token_file: Path | None,
+    allowed: tuple[str, ...], actor: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Answer over HTTP, in JSON, from MODEL: suggest, explain, and learn labels.
 
@@ -58,7 +61,7 @@ def serve(
     if token is None and not is_loopback(address):
         raise click.UsageError(f"other machines can reach {host}; give --token-file, or --host 127.0.0.1")
     names = names_of(host, address, [host_name(name) for name in allowed])
-    living = LivingTagger(Tagger.open(model), actor=actor, read_only=read_only)
+    living = LivingTagger(Tagger.open(model, mapped=not in_memory), actor=actor, read_only=read_only)
     server = make_server(create_app(living, Gate(names, token)))
     listener = listen(address, port)
     view = living.view()

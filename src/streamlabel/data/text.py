@@ -206,6 +206,8 @@ def check_texts(texts: Iterable[str]) -> list[str]:
     """The texts as a list; DataError for one text alone, or for what is not a string."""
     if isinstance(texts, str | bytes):
         raise DataError("one text was given; give a list of texts")
+    if not isinstance(texts, Iterable):
+        raise DataError(f"texts is of type {type(texts).__name__}; give a text, or a list of texts")
     checked = list(texts)
     for position, text in enumerate(checked):
         if not isinstance(text, str):

@@ -151,7 +151,7 @@ class LivingTagger:
                 if read_mark(self.path, self._mark.revision) == self._mark:
                     self._reader.refresh()
                 else:
-                    self._reader = Tagger.open(self.path)
+                    self._reader = Tagger.open(self.path, mapped=self._reader.store.mapped)
                 self._view, self._mark = View.of(self._reader), newest
             self.problem = ""
         except (StreamlabelError, OSError) as error:

@@ -49,7 +49,7 @@ class StoredModel:
         self, snapshot: Snapshot, cache_bytes: int, catalogue: sqlite3.Connection | None = None, *, mapped: bool = True
     ) -> None:
         self._snapshot = snapshot
-        self._cache, self._mapped = BlockCache(cache_bytes), mapped
+        self._cache, self.mapped = BlockCache(cache_bytes), mapped
         self._classifiers: StoredClassifiers | None = None
         self._own: _OwnCatalogue | None = None if catalogue is None else _OwnCatalogue(snapshot, catalogue)
 
@@ -74,7 +74,7 @@ class StoredModel:
 
     def refresh(self) -> int:
         """Read the newest revision from now on; returns its number."""
-        snapshot, catalogue = load_snapshot(self.path, mapped=self._mapped)
+        snapshot, catalogue = load_snapshot(self.path, mapped=self.mapped)
         self._own = _OwnCatalogue(snapshot, catalogue)
         self._show(snapshot)
         return self.revision

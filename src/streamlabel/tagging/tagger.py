@@ -264,12 +264,21 @@ class Tagger(BaseEstimator):
         ).close()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], mode: str = "r", *, vectorizer: Any = None, actor: str = "") -> Self:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        mode: str = "r",
+        *,
+        vectorizer: Any = None,
+        mapped: bool = True,
+        actor: str = "",
+    ) -> Self:
         """Open a saved tagger to read ("r") or to learn ("a"): then a label is on the disk when `learn` returns.
 
         vectorizer : the fitted one, or the function, if the tagger was saved with one of the user's own
+        mapped : False reads the classifiers instead of mapping their files (`ModelStore.open`)
         """
-        store = ModelStore.open(path, mode, actor=actor)
+        store = ModelStore.open(path, mode, mapped=mapped, actor=actor)
         try:
             names = store.parts()
             if VECTORIZER not in names:
