@@ -26,12 +26,13 @@ from streamlabel.store.format import CATALOGUE, HEADER_SIZE
 from streamlabel.store.guard import UnreadableError, open_regular
 from streamlabel.store.parts import read_part
 from streamlabel.store.reader import latest_revision, read_files, read_meta
-from streamlabel.store.seals import digest_by_revision, facts_seal, seal
+from streamlabel.store.seals import digest_by_revision, facts_seal, part_checksum, seal
 from streamlabel.store.segments import create_file, header_of, header_problem, sync_directory, write_at
 from streamlabel.store.sqlite import reading
 from streamlabel.store.writer import Change, StoreWriter
 
 HISTORY, UNREADABLE = "history", "unreadable"
+FORGETTABLE = "older revisions cannot use it; vacuum forgets it"
 WITHOUT = {  # what a model cannot do without a part of ours
     "learning": "the labels stay, and new ones are learned from their own examples only; fit again to have it back",
     "trials": "nothing is lost, they are run again when they are needed",
@@ -185,8 +186,7 @@ def _lost(version: DamagedVersion) -> Finding:
         remedy = "repair takes the label out; learn it again"
         return Finding("label", version.label, f"{name}, {place}", version.problem, remedy)
     where = f"{name} before revision {version.retired}, {place}"
-    remedy = "older revisions cannot use it; vacuum forgets it"
-    return Finding(HISTORY, version.label, where, version.problem, remedy)
+    return Finding(HISTORY, version.label, where, version.problem, FORGETTABLE)
 
 
 def _parts(folder: Path) -> Iterator[Finding]:
@@ -199,6 +199,15 @@ def _parts(folder: Path) -> Iterator[Finding]:
             except (DataError, NotFoundError) as error:
                 remedy = f"repair takes the part out: {WITHOUT.get(name, 'what it held is lost; put it again')}"
                 yield Finding("part", name, f"part {name!r}", str(error.args[0]), remedy)
+        query = "SELECT number, name, content, checksum, retired FROM part WHERE retired IS NOT NULL"
+        columns = "name, dtype, shape, segment, start, n_bytes, checksum"
+        for number, name, content, expected, retired in connection.execute(query).fetchall():
+            arrays = connection.execute(f"SELECT {columns} FROM part_array WHERE part = ?", (number,)).fetchall()
+            if part_checksum(name, content, arrays) != expected:
+                where = f"part {name!r} before revision {retired}"
+                yield Finding(
+                    HISTORY, name, where, "was written to", "older revisions cannot use it; vacuum forgets it"
+                )
 
 
 def _answers(folder: Path) -> Iterator[Finding]:
