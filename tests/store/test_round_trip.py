@@ -219,8 +219,8 @@ def test_the_same_key_does_nothing_again(problem, stored):
 def test_parts_are_json_and_arrays(stored):
     arrays = {"idf": np.linspace(0, 1, 5), "mask": np.array([True, False]), "empty": np.empty((0, 3), np.float32)}
     with ModelStore.open(stored, "a") as store:
-        store.put_part("vectorizer", {"words": ["é", "b"], "lower": True}, arrays)
-        store.put_part("vectorizer", {"words": []}, arrays | {"idf": np.arange(3)})
+        store.put_part("words", {"words": ["é", "b"], "lower": True}, arrays)
+        store.put_part("words", {"words": []}, arrays | {"idf": np.arange(3)})
         for name, content, wrong in (
             ("../x", {}, {}),
             ("x", {"y": float("nan")}, {}),
@@ -230,18 +230,18 @@ def test_parts_are_json_and_arrays(stored):
             with pytest.raises(DataError):
                 store.put_part(name, content, wrong)
     new, old = ModelStore.open(stored), ModelStore.open(stored, revision=4)
-    assert old.get_part("vectorizer").content == {"words": ["é", "b"], "lower": True}
+    assert old.get_part("words").content == {"words": ["é", "b"], "lower": True}
     for name, array in arrays.items():
-        np.testing.assert_array_equal(old.get_part("vectorizer").arrays[name], array)
-        assert old.get_part("vectorizer").arrays[name].dtype == array.dtype
-    np.testing.assert_array_equal(new.get_part("vectorizer").arrays["idf"], [0, 1, 2])
+        np.testing.assert_array_equal(old.get_part("words").arrays[name], array)
+        assert old.get_part("words").arrays[name].dtype == array.dtype
+    np.testing.assert_array_equal(new.get_part("words").arrays["idf"], [0, 1, 2])
     with pytest.raises(NotFoundError):
-        ModelStore.open(stored, revision=3).get_part("vectorizer")
+        ModelStore.open(stored, revision=3).get_part("words")
 
 
 def test_parts_can_come_with_the_model(problem, path):
     part = Part({"a": 1}, {"x": np.arange(4)})
-    with ModelStore.create(path, problem.fitted(), parts={"vectorizer": part}) as store:
+    with ModelStore.create(path, problem.fitted(), parts={"words": part}) as store:
         assert store.revision == 1
         assert store.get_part("vectorizer").content == {"a": 1}
 

@@ -2,9 +2,9 @@
 
 A row of most tables ends with its `seal`. A version of a label has a checksum of what never changes about it
 (`segments.version_checksum`); from when to when it was live is sealed by the revisions: the ``digest`` of a revision is
-the exclusive or of the checksums of all versions and parts that are live in it, so that a row that vanished, or that
-lives too long, shows too. A classifier has two seals: of where its weights lie, which opening a model checks, and of
-all else that is known of it, with digests of its relations and its answers.
+the exclusive or of the checksums of all versions and parts that are live in it, and of all measurements and keys up to
+it, so that a row that vanished, or that lives too long, shows too. A classifier has two seals: of where its weights
+lie, which opening a model checks, and of all else that is known of it, with digests of its relations and its answers.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from streamlabel.types import IntArray
 
+NOTES = ("metric", "event")  # tables whose rows belong to a revision and stay
 _PLACE = struct.Struct("<7qd")
 _FACTS = struct.Struct("<qdd3q3dqqdqq")
 _RELATION = struct.Struct("<qd")
@@ -71,6 +72,9 @@ def digest_by_revision(connection: sqlite3.Connection, revisions: Sequence[int])
             changes[born] = changes.get(born, 0) ^ checksum
             if retired is not None:
                 changes[retired] = changes.get(retired, 0) ^ checksum
+    for table in NOTES:
+        for sealed, revision in connection.execute(f"SELECT seal, revision FROM {table}"):
+            changes[revision] = changes.get(revision, 0) ^ sealed
     found, digest = {}, 0
     waiting = sorted(changes)
     for revision in sorted(revisions):

@@ -24,7 +24,7 @@ from streamlabel.errors import DataError, Hint
 from streamlabel.store.format import DENSE, HEADER_SIZE, PART, SPARSE
 from streamlabel.store.guard import WriterLock, now, open_regular
 from streamlabel.store.parts import Part, align, array_content, check_part
-from streamlabel.store.seals import combined, digest_by_revision, part_checksum, seal
+from streamlabel.store.seals import NOTES, combined, digest_by_revision, part_checksum, seal
 from streamlabel.store.segments import (
     LARGEST,
     FileInfo,
@@ -233,7 +233,10 @@ class Change:
         """Write rows of a table whose last column is their seal."""
         for row in rows:
             places = ", ".join("?" * (len(row) + 1))
-            self.connection.execute(f"INSERT INTO {table} VALUES ({places})", (*row, seal(*row)))
+            sealed = seal(*row)
+            self.connection.execute(f"INSERT INTO {table} VALUES ({places})", (*row, sealed))
+            if table in NOTES:
+                self.digest ^= sealed
 
     def end(self, table: str, condition: str, values: Sequence[Any]) -> int:
         """End the live versions or parts of which this is true; how many there were."""
