@@ -243,7 +243,7 @@ def test_parts_can_come_with_the_model(problem, path):
     part = Part({"a": 1}, {"x": np.arange(4)})
     with ModelStore.create(path, problem.fitted(), parts={"words": part}) as store:
         assert store.revision == 1
-        assert store.get_part("vectorizer").content == {"a": 1}
+        assert store.get_part("words").content == {"a": 1}
 
 
 def test_labels_know_their_answers(problem, stored):
