@@ -46,15 +46,21 @@ def imports(tree: ast.Module, known: dict[str, Path]) -> set[str]:
 
 
 def private_uses(tree: ast.Module) -> int:
-    """``other._name`` where other is neither self nor cls."""
-    return sum(
-        isinstance(node, ast.Attribute)
-        and node.attr.startswith("_")
-        and not node.attr.startswith("__")
-        and isinstance(node.value, ast.Name | ast.Attribute)
-        and getattr(node.value, "id", "") not in ("self", "cls")
+    """Uses of ``other._name`` where neither other is self or cls, nor the module itself defines such a name."""
+    uses = [
+        node
         for node in ast.walk(tree)
-    )
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
+    ]
+    own = {node.attr for node in uses if isinstance(node.ctx, ast.Store) and getattr(node.value, "id", "") == "self"}
+    own |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    own |= {
+        node.target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    others = (node for node in uses if getattr(node.value, "id", "") not in ("self", "cls"))
+    return sum(node.attr not in own for node in others)
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -157,6 +157,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
             problem = getattr(error, "problem", str(error))
             raise DataError(f"not a saved text vectorizer: {problem}; save it again", source=path) from None
         return cls.from_document(document, source=path)
+
+    def build_analyzer(self) -> Callable[[str], list[str]]:
+        """A function from a text to its terms, known or not; as scikit-learn's vectorisers have it."""
+        return self._counter.build_analyzer()
 
     def _make_counter(self, vocabulary: list[str] | None = None) -> CountVectorizer:
         parameters = _check_parameters(self.get_params(deep=False))

@@ -22,7 +22,7 @@ def unknown_words(vectorizer: Any, texts: Iterable[str]) -> list[str]:
     known = frozenset(vectorizer.terms_) if own else getattr(vectorizer, "vocabulary_", None)
     if known is None or getattr(vectorizer, "analyzer", None) != "word":
         return []
-    analyse = (vectorizer._counter if own else vectorizer).build_analyzer()
+    analyse = vectorizer.build_analyzer()
     n_texts: Counter[str] = Counter()
     for text in texts:
         words = dict.fromkeys(analyse(text))
