@@ -52,6 +52,13 @@ def test_one_host_exactly() -> None:
     assert passes(gate, (b"host", b"localhost"), (b"host", b"evil.example")) == 421
 
 
+def test_a_body_has_one_end() -> None:
+    gate, ours = Gate(names_of("localhost", "127.0.0.1")), (b"host", b"localhost")
+    length, chunked = (b"Content-Length", b"4"), (b"Transfer-Encoding", b"chunked")
+    assert passes(gate, ours, length) == passes(gate, ours, chunked) == 200
+    assert passes(gate, ours, length, chunked) == 400
+
+
 def test_the_names_of_an_address() -> None:
     assert names_of("Box.lan", "192.0.2.7") == {"box.lan", "192.0.2.7"}
     assert names_of("::1", "::1") == {"::1", "127.0.0.1", "localhost"}

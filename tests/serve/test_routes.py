@@ -159,6 +159,7 @@ def test_labels_learned_in_two_requests_are_those_of_one_tagger(client: Any, mod
         ("/suggest", {"texts": ["x"], "k": MOST_K + 1}, 400, f"1 to {MOST_K}"),
         ("/suggest", {"texts": ["x"], "top": 3}, 400, "'top' is not known"),
         ("/suggest", {"texts": ["x"] * (MOST_TEXTS + 1)}, 400, "at most 1,000"),
+        ("/suggest", {"texts": ["x"] * 201, "k": MOST_K}, 400, "201 texts with k 100 are too many; at most 20,000"),
         ("/suggest", [], 400, "JSON object"),
         ("/suggest", {"texts": ["\ud800"]}, 400, "surrogate"),
         ("/explain", {"text": "x", "label": "no such"}, 404, "'no such'"),
@@ -216,6 +217,20 @@ def test_a_body_is_bounded_whether_it_says_its_size_or_not(client: Any) -> None:
         said = client.post("/suggest", content=content, headers=JSON)
         assert said.status_code == 413
         assert "4 MiB" in said.json()["error"]
+
+
+def test_an_error_does_not_repeat_all_that_was_asked(client: Any) -> None:
+    said = client.post("/explain", json={"text": "x", "label": "\0" * 10**5})
+    assert said.status_code == 404
+    assert len(said.content) < 10**4
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("/labels", "GET, HEAD, POST"), ("/labels/3", "DELETE"), ("/health", "GET, HEAD")]
+)
+def test_a_path_names_all_its_methods(client: Any, path: str, allowed: str) -> None:
+    said = client.patch(path)
+    assert (said.status_code, said.headers["allow"]) == (405, allowed)
 
 
 def test_a_label_without_an_id_here_is_not_retired(client: Any) -> None:

@@ -95,6 +95,9 @@ class Gate:
         found: dict[bytes, list[bytes]] = {}
         for name, value in headers:
             found.setdefault(name.lower(), []).append(value)
+        if b"content-length" in found and b"transfer-encoding" in found:  # a proxy may see another end of the body
+            message = "send Content-Length or Transfer-Encoding, not both"
+            raise Refusal(400, message, {"Connection": "close"})
         if self.names is not None and not self._is_ours(found.get(b"host", [])):
             raise Refusal(421, "the Host header names a host that this service is not; --allow-host adds a name")
         if self.token is not None and not self._is_known(found):

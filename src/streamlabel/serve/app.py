@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
 
 
 READERS = 4  # answers that are worked out at the same time; each may hold the scores of some texts for all labels
-MOST_UNDER_WAY = 100  # requests whose bodies are in memory at the same time, of MOST_BYTES at most
+MOST_UNDER_WAY = 100  # requests at the same time, each from its body, of MOST_BYTES at most, to its answer's last byte
+MOST_ANSWERS = 64 << 20  # bytes of all answers that are on their way
+MOST_MESSAGE = 1000  # characters of an error, which may repeat what was asked; such an answer is not counted
+AT_ONCE = 256 << 10  # bytes of an answer that are given to the connection together
+MOST_DRAINED = 32 << 20  # bytes of a body that is too large; simple clients look for an answer when all is sent
 SECONDS_FOR_BODY = 20.0
+AGAIN = {"Retry-After": "1"}
 CLOSE = {"Connection": "close"}  # what is left of the body is not waited for
 JSON = "application/json"
 HEADERS = (
@@ -40,18 +46,19 @@ def create_app(living: LivingTagger, gate: Gate) -> ASGIApp:
     try:
         from starlette.applications import Starlette
         from starlette.exceptions import HTTPException
+        from starlette.routing import Match
         from starlette.routing import Route as StarletteRoute
     except ImportError:
         raise MissingExtraError("starlette", "serve", "the service") from None
     readers, writer, apart = (
         ThreadPoolExecutor(size, name) for size, name in ((READERS, "reader"), (1, "writer"), (1, "apart"))
     )
-    under_way = asyncio.Semaphore(MOST_UNDER_WAY)
+    few, few_apart = _Few(), _Few()
 
-    def endpoint(one: Route) -> Callable[[Request], Awaitable[Response]]:
+    def endpoint(one: Route) -> _Endpoint:
         if one.apart:
-            return _endpoint(one, living, apart)
-        return _bounded(_endpoint(one, living, writer if one.writes else readers), under_way)
+            return _Endpoint(one, living, apart, few_apart)
+        return _Endpoint(one, living, writer if one.writes else readers, few)
 
     async def refuse(_: Request, error: Exception) -> Response:
         assert isinstance(error, Refusal)
@@ -61,15 +68,20 @@ def create_app(living: LivingTagger, gate: Gate) -> ASGIApp:
         assert isinstance(error, StreamlabelError)
         return await refuse(_, refusal_for(error))
 
-    async def refuse_route(_: Request, error: Exception) -> Response:
+    async def refuse_route(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return _response(_error(str(error.detail)), error.status_code, dict(error.headers or {}))
+        headers = dict(error.headers or {})
+        if "Allow" in headers:  # of one route; others may have the same path
+            same = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
+            headers["Allow"] = ", ".join(sorted({method for route in same for method in route.methods or ()}))
+        return _response(_error(str(error.detail)), error.status_code, headers)
 
     async def fail(_: Request, error: Exception) -> Response:
         return _response(_error("the service failed; its log says why"), HTTPStatus.INTERNAL_SERVER_ERROR)
 
+    routes = [StarletteRoute(one.path, endpoint(one), methods=[one.method]) for one in ROUTES]
     app = Starlette(
-        routes=[StarletteRoute(one.path, endpoint(one), methods=[one.method]) for one in ROUTES],
+        routes=routes,
         exception_handlers={
             Refusal: refuse, StreamlabelError: refuse_package, HTTPException: refuse_route, Exception: fail,
         },
@@ -101,34 +113,74 @@ class _Door:
         return await self._app(scope, receive, send_with_headers)
 
 
-def _endpoint(route: Route, living: LivingTagger, pool: ThreadPoolExecutor) -> Callable[[Request], Awaitable[Response]]:
-    def work(content: bytes | None, path: dict[str, Any]) -> tuple[bytes, int]:
-        reply = route.answer(living, path if content is None else parse_body(content))
-        return _encode(reply.data), reply.status
+class _Few:
+    """A count of the requests under way, and of the bytes of their answers; Refusal where there is no room for more."""
 
-    async def answer(request: Request) -> Response:
-        if route.writes and living.read_only:
+    def __init__(self) -> None:
+        self._requests, self._bytes = 0, 0
+
+    @contextmanager
+    def request(self) -> Iterator[None]:
+        if self._requests >= MOST_UNDER_WAY:
+            raise Refusal(503, "too many requests are under way; try again in a moment", AGAIN | CLOSE)
+        self._requests += 1
+        try:
+            yield
+        finally:
+            self._requests -= 1
+
+    @contextmanager
+    def answer(self, size: int) -> Iterator[None]:
+        """Count an answer; one that is larger than all may be together goes alone."""
+        if self._bytes and self._bytes + size > MOST_ANSWERS:
+            raise Refusal(503, "too many answers are on their way; try again in a moment", AGAIN)
+        self._bytes += size
+        try:
+            yield
+        finally:
+            self._bytes -= size
+
+
+class _Endpoint:
+    """A route as an ASGI application, so that its requests count until the last byte of the answer is sent."""
+
+    def __init__(self, route: Route, living: LivingTagger, pool: ThreadPoolExecutor, few: _Few) -> None:
+        self._route, self._living, self._pool, self._few = route, living, pool, few
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        from starlette.requests import Request
+
+        with self._few.request():
+            content, status = await self._answer(Request(scope, receive))
+            with self._few.answer(len(content)):
+                await _send(content, status, send)
+
+    async def _answer(self, request: Request) -> tuple[bytes, int]:
+        if self._route.writes and self._living.read_only:
             raise Refusal(503, "this service is read-only; it was started with --read-only")
         try:
-            content = await _read_body(request) if route.method == "POST" else None
-            work_done = asyncio.get_running_loop().run_in_executor(pool, work, content, request.path_params)
-            return _response(*await work_done)
+            body = await _read_body(request) if self._route.method == "POST" else None
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._pool, self._work, body, request.path_params)
         except asyncio.CancelledError:  # the server ends, and has waited long enough
             raise Refusal(503, "the service is ending; ask again when it is back", CLOSE) from None
 
-    return answer
+    def _work(self, body: bytes | None, path: dict[str, Any]) -> tuple[bytes, int]:
+        reply = self._route.answer(self._living, path if body is None else parse_body(body))
+        return _encode(reply.data), reply.status
 
 
-def _bounded(
-    answer: Callable[[Request], Awaitable[Response]], under_way: asyncio.Semaphore
-) -> Callable[[Request], Awaitable[Response]]:
-    async def answer_few(request: Request) -> Response:
-        if under_way.locked():
-            raise Refusal(503, "too many requests are under way; try again in a moment", {"Retry-After": "1"} | CLOSE)
-        async with under_way:
-            return await answer(request)
-
-    return answer_few
+async def _send(content: bytes, status: int, send: Send) -> None:
+    """Send an answer, piece by piece: each waits until the one before it has left this process."""
+    headers = _response(content, status).raw_headers
+    try:
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        for start in range(0, len(content), AT_ONCE):
+            piece = content[start : start + AT_ONCE]
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    except asyncio.CancelledError:  # the server ends, and has waited long enough
+        return
 
 
 async def _read_body(request: Request) -> bytes:
@@ -139,24 +191,30 @@ async def _read_body(request: Request) -> bytes:
         raise Refusal(415, f"send the body with 'Content-Type: {JSON}', and not compressed")
     too_large = Refusal(413, f"the body is larger than {MOST_BYTES >> 20} MiB; send fewer or shorter texts", CLOSE)
     announced = request.headers.get("content-length", "0")
-    if announced.isdecimal() and int(announced[:20]) > MOST_BYTES:
+    most = MOST_BYTES if "expect" in request.headers else MOST_DRAINED  # who expects a word first has sent nothing yet
+    if announced.isdecimal() and int(announced[:20]) > most:
         raise too_large
-    content = bytearray()
+    content, size = bytearray(), 0
     try:
         async with asyncio.timeout(SECONDS_FOR_BODY):
             async for chunk in request.stream():
-                content += chunk
-                if len(content) > MOST_BYTES:
-                    raise too_large
+                size += len(chunk)
+                if size <= MOST_BYTES:
+                    content += chunk
+                elif size > MOST_DRAINED:
+                    break
     except TimeoutError:
-        raise Refusal(408, f"the body did not come within {SECONDS_FOR_BODY:g} s; send it again", CLOSE) from None
+        if size <= MOST_BYTES:
+            raise Refusal(408, f"the body did not come within {SECONDS_FOR_BODY:g} s; send it again", CLOSE) from None
     except ClientDisconnect:
         raise Refusal(400, "the body ended too early") from None
+    if size > MOST_BYTES:
+        raise too_large
     return bytes(content)
 
 
 def _error(message: str) -> bytes:
-    return _encode({"error": message})
+    return _encode({"error": message[:MOST_MESSAGE]})
 
 
 def _encode(data: Any) -> bytes:

@@ -19,6 +19,7 @@ from streamlabel.tagging.learn_report import report_data
 MOST_BYTES = 4 << 20
 MOST_TEXTS = 1000
 MOST_K = 100
+MOST_SUGGESTIONS = 20_000  # texts times k: about 2 MB of answer
 
 
 def parse_body(content: bytes) -> dict[str, Any]:
@@ -42,7 +43,11 @@ class SuggestRequest:
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> SuggestRequest:
         _check_fields(body, {"texts"}, {"k"})
-        return cls(_texts(body, "texts"), _whole(body.get("k", cls.k), "k", MOST_K))
+        texts, k = _texts(body, "texts"), _whole(body.get("k", cls.k), "k", MOST_K)
+        if len(texts) * k > MOST_SUGGESTIONS:
+            most = f"at most {MOST_SUGGESTIONS:,} suggestions are made at once"
+            raise Refusal(400, f"{len(texts):,} texts with k {k} are too many; {most}")
+        return cls(texts, k)
 
 
 @dataclass(frozen=True)
