@@ -78,3 +78,13 @@ def test_what_nobody_can_see_is_no_part_of_a_name(name):
 )
 def test_joiners_inside_words_and_emoji_stay(name):
     assert check_label_names([name], 1)
+
+
+def test_what_is_no_list_of_answers_is_refused(rows):
+    tagger = Tagger().fit(["one two", "two three", "three four", "four five"], [["x"], ["x"], ["y"], ["y"]])
+    with pytest.raises(DataError, match="no of label 'q' is a single NoneType; give a list"):
+        tagger.learn("q", ["one two"], None)
+    with pytest.raises(DataError, match="is blank"):
+        tagger.learn("  ", ["one two"])
+    with pytest.raises(DataError, match=r"list of texts; make rows of them \(TextVectorizer\), or use"):
+        StreamingLabelClassifier().fit(["a text", "another"], [[1], [0]])

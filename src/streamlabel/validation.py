@@ -95,6 +95,8 @@ def check_label_names(names: Iterable[str], n_labels: int, *, taken: Iterable[st
     if len(result) != n_labels:
         raise DataError(f"{len(result)} label names for {n_labels} labels; give one name a column of Y")
     for position, name in enumerate(result):
+        if name and not name.strip():
+            raise DataError(f"label name {position} ({name!r}) is blank; give a name that can be seen")
         if not 1 <= len(name) <= MAX_NAME_LENGTH:
             raise DataError(f"label name {position} has {len(name)} characters; 1 to {MAX_NAME_LENGTH} are allowed")
         for character in name:

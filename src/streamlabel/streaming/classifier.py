@@ -357,4 +357,6 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     def _features(self, X: Any, *, reset: bool) -> Any:
         """Features as float64, checked; sparse stays sparse (csr_array), dense stays dense."""
         check_columns(X, "X")
+        if isinstance(X, list | tuple) and X and isinstance(X[0], str):
+            raise DataError("X is a list of texts; make rows of them (TextVectorizer), or use streamlabel.Tagger")
         return canonical_rows(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset))

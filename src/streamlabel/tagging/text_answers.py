@@ -102,7 +102,7 @@ def read_answers(name: str, yes: Iterable[Any], no: Iterable[Any], index: TextIn
     sides = {}
     for side, items in (("yes", yes), ("no", no)):
         where = f"{side} of label {name!r}"
-        if isinstance(items, str | bytes | int):
+        if not isinstance(items, Iterable) or isinstance(items, str | bytes):
             raise DataError(f"{where} is a single {type(items).__name__}; give a list")
         sides[side] = dict.fromkeys(index.key(item, where) for item in items)
     if not sides["yes"]:
