@@ -125,8 +125,8 @@ def run(task: BudgetTask, done: Collection[Key] = ()) -> Iterator[BudgetRecord]:
 def run_on(task: BudgetTask, train: Dataset, test: Dataset, done: Collection[Key] = ()) -> Iterator[BudgetRecord]:
     """Half of the labels are past, all others arrive together, annotated on the same random rows.
 
-    The order of the labels and the rows are drawn anew with every seed. What is in ``done`` is left out. Rows are scaled
-    to length one.
+    The order of the labels and the rows are drawn anew with every seed. What is in ``done`` is left out. Rows have
+    length one.
     """
     missing = [key for key in keys(task, train.n_rows) if key not in done]
     if missing:
@@ -426,8 +426,7 @@ EXPERIMENT = Experiment(
         ),
         Option(
             "methods",
-            f"Only these, and {_ALONE}: {', '.join(SHOWN)}; or 'all'. "
-            f"[default: all; with --quick {LEARNER}, {_ALONE}]",
+            f"Only these, and {_ALONE}: {', '.join(SHOWN)}; or 'all'. [default: all; with --quick {LEARNER}, {_ALONE}]",
             metavar="NAME,NAME,...",
             parse=parse_methods,
         ),

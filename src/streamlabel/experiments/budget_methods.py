@@ -6,10 +6,9 @@ Records name them as they did when the first were written; pages call them by th
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import product
 from types import MappingProxyType
 from typing import Any
 
@@ -18,7 +17,7 @@ from scipy import sparse
 from sklearn.linear_model import RidgeCV
 
 from streamlabel.baselines.base import FixedLabelClassifier
-from streamlabel.baselines.leml import Basis, MaskedRows
+from streamlabel.baselines.leml import MaskedRows
 from streamlabel.baselines.sleec import SLEEC
 from streamlabel.errors import did_you_mean
 from streamlabel.experiments.budget_past import Answer, Method, Parameters, Past, Trial, choose, log_odds, margin, share
@@ -73,7 +72,7 @@ class _CrossValidatedRidge:
 
 @dataclass(frozen=True)
 class _OneVsRest:
-    """One scikit-learn classifier a label (`peers.OneVsRest`), its C chosen on past labels (`budget_choice`).
+    """One scikit-learn classifier a label (`peers.OneVsRest`), its C chosen on past labels (`budget_past.choose`).
 
     strengths : C, for rows of mean squared distance 1 from their mean
     """
@@ -85,22 +84,25 @@ class _OneVsRest:
     def grid(self, n_rows: int) -> tuple[Parameters, ...]:
         return tuple({"C": strength} for strength in self.strengths)
 
+    def steps(self, n_rows: int) -> list[list[Parameters]]:
+        return [[one] for one in self.grid(n_rows)]
+
     def start(self, past: Past) -> None:
         pass
 
     def learn(self, past: Past, able: IntArray, rows: IntArray) -> Answer:
-        strength = choose(past, len(rows), self.strengths, self._trials)
-        scores = self._scores(strength, past.X[rows], past.Y_new[rows][:, able], past.X_test)
-        return Answer(scores, parameters={"C": strength})
+        chosen = choose(past, self, len(rows), self.steps, self.tried)
+        scores = self._scores(chosen, past.X[rows], past.Y_new[rows][:, able], past.X_test)
+        return Answer(scores, parameters=chosen)
 
-    def _trials(self, trial: Trial) -> Iterator[FloatArray]:
-        for strength in self.strengths:
-            yield self._scores(strength, trial.X, trial.Y[:, trial.judged], trial.X_held)
+    def tried(self, trial: Trial, step: Sequence[Parameters]) -> list[FloatArray]:
+        return [self._scores(one, trial.X, trial.Y[:, trial.judged], trial.X_held) for one in step]
 
-    def _scores(self, strength: float, X: CSR, Y: CSR, X_test: CSR) -> FloatArray:
-        return OneVsRest(self.kind, strength, seed=0).fit(X, Y).decision_function(X_test)
+    def _scores(self, parameters: Parameters, X: CSR, Y: CSR, X_test: CSR) -> FloatArray:
+        return OneVsRest(self.kind, parameters["C"], seed=0).fit(X, Y).decision_function(X_test)
 
 
+_SIZES = (25, 100, 500, 2000)  # rows at which LEML and SLEEC choose: their trials are dear
 # The few answers of new labels weigh little in the objective, so the last fit goes further than its trials.
 _TRIAL_TOLERANCE, _TOLERANCE = 1e-3, 1e-5
 
@@ -123,26 +125,24 @@ class Masked:
     def grid(self, n_rows: int) -> tuple[Parameters, ...]:
         return tuple({"rank": self.rank, "beta": beta} for beta in self.betas)
 
+    def steps(self, n_rows: int) -> list[list[Parameters]]:
+        return [[one] for one in self.grid(n_rows)]
+
     def start(self, past: Past) -> None:
         _ = past.basis
 
     def learn(self, past: Past, able: IntArray, rows: IntArray) -> Answer:
-        chosen = choose(past, len(rows), self.grid(len(rows)), partial(self._trials, past))
+        chosen = choose(past, self, len(rows), self.steps, partial(self.tried, past), _SIZES)
         annotated = None if len(rows) == past.X.shape[0] else rows
         seen = MaskedRows(past.basis, [(None, past.Y_past), (annotated, past.Y_new[rows][:, able])])
         scores = _scores(seen, chosen, past, past.X_test, _TOLERANCE)
         return Answer(scores[:, -len(able) :], parameters=chosen)
 
-    def _trials(self, past: Past, trial: Trial) -> Iterator[FloatArray]:
-        n_train, n_past = past.Y_past.shape
-        known = np.setdiff1d(np.arange(n_train), trial.held)
-        others = np.setdiff1d(np.arange(n_past), trial.judged)
-        parts: list[tuple[IntArray | None, CSR]] = [(None, past.Y_past[known][:, others])] if others.size else []
-        parts.append((np.searchsorted(known, trial.learned), trial.Y[:, trial.judged]))
-        seen = MaskedRows(Basis(past.X[known]), parts)
-        for candidate in self.grid(len(trial.learned)):
-            scores = _scores(seen, candidate, past, trial.X_held, _TRIAL_TOLERANCE)
-            yield scores[:, -len(trial.judged) :]
+    def tried(self, past: Past, trial: Trial, step: Sequence[Parameters]) -> list[FloatArray]:
+        known, others = past.Y_past[past.left], np.setdiff1d(np.arange(past.Y_past.shape[1]), trial.judged)
+        hidden = np.searchsorted(past.left, trial.learned), trial.Y[:, trial.judged]
+        seen = MaskedRows(past.left_basis, [(None, known[:, others]), hidden])
+        return [_scores(seen, one, past, trial.X_held, _TRIAL_TOLERANCE)[:, -len(trial.judged) :] for one in step]
 
 
 def _scores(seen: MaskedRows, parameters: Parameters, past: Past, X: CSR, tolerance: float) -> FloatArray:
@@ -155,54 +155,52 @@ def _scores(seen: MaskedRows, parameters: Parameters, past: Past, X: CSR, tolera
 class Together:
     """A model of all labels, from the annotated rows alone, its hyper-parameters chosen on past labels.
 
-    grid : from a number of rows to the candidates; those that differ in ``at_scoring`` only are neighbours
-    at_scoring : the hyper-parameters that do not matter before rows are scored
-    most_rows : that the choice learns from
+    steps : from a number of rows to the candidates; those of one step differ in what matters at scoring only
     constant : a label that was always no, or always yes, scores this
     """
 
     make: Callable[..., FixedLabelClassifier]
-    grid: Callable[[int], tuple[Parameters, ...]]
-    at_scoring: frozenset[str] = frozenset()
-    most_rows: int | None = None
+    steps: Callable[[int], list[list[Parameters]]]
     constant: Callable[[IntArray, int], FloatArray] = share
+
+    def grid(self, n_rows: int) -> tuple[Parameters, ...]:
+        return tuple(one for step in self.steps(n_rows) for one in step)
 
     def start(self, past: Past) -> None:
         pass
 
     def learn(self, past: Past, able: IntArray, rows: IntArray) -> Answer:
-        grid = self.grid(len(rows))
-        chosen = choose(past, len(rows), grid, partial(self._trials, grid, past.seed), self.most_rows)
+        chosen = choose(past, self, len(rows), self.steps, partial(self.tried, past.seed), _SIZES)
         labels = sparse.csr_array(sparse.hstack((past.Y_past[rows], past.Y_new[rows][:, able]), format="csr"))
         model = self.make(random_state=past.seed, **chosen).fit(past.X[rows], labels)
         return Answer(model.decision_function(past.X_test)[:, -len(able) :], parameters=chosen)
 
-    def _trials(self, grid: tuple[Parameters, ...], seed: int, trial: Trial) -> Iterator[FloatArray]:
-        model = self.make(random_state=seed)
-        fitted: Parameters | None = None
-        for candidate in grid:
-            model.set_params(**candidate)
-            wanted = {name: value for name, value in candidate.items() if name not in self.at_scoring}
-            if wanted != fitted:
-                model.fit(trial.X, trial.Y)
-                fitted = wanted
-            yield model.decision_function(trial.X_held)[:, trial.judged]
+    def tried(self, seed: int, trial: Trial, step: Sequence[Parameters]) -> list[FloatArray]:
+        model = self.make(random_state=seed, **step[0]).fit(trial.X, trial.Y)
+        return [model.set_params(**one).decision_function(trial.X_held)[:, trial.judged] for one in step]
 
 
-_LEML_BETAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-_SLEEC_BETAS = (0.3, 3.0)
 _VOTERS = ((25, 8), (50, 4), (100, 2))  # neighbours that make a score, at most one of so many rows
 
 
-def _sleec_grid(n_rows: int) -> tuple[Parameters, ...]:
+def half_decades(lowest: float, highest: float) -> tuple[float, ...]:
+    """
+    >>> half_decades(0.1, 3.0)
+    (0.1, 0.3, 1.0, 3.0)
+    """
+    steps = (float(f"{digit}e{power}") for power in range(-6, 7) for digit in (1, 3))
+    return tuple(step for step in steps if lowest <= step <= highest)
+
+
+def _sleec_steps(n_rows: int) -> list[list[Parameters]]:
     """Voters by the number of rows: with as many as there are, every score would be the label's share."""
     voters = [max(1, min(most, n_rows // of)) for most, of in _VOTERS]
-    return tuple({"beta": beta, "n_predict_neighbours": k} for beta, k in product(_SLEEC_BETAS, voters))
+    return [[{"beta": beta, "n_predict_neighbours": k} for k in voters] for beta in half_decades(0.001, 1000.0)]
 
 
 # The largest rank of `table2`: the strength shrinks the factors, and so lowers the rank itself.
-LEML_TOGETHER = Masked(250, _LEML_BETAS)
-SLEEC_TOGETHER = Together(SLEEC, _sleec_grid, frozenset({"n_predict_neighbours"}), most_rows=2000)
+LEML_TOGETHER = Masked(250, half_decades(0.001, 1000.0))
+SLEEC_TOGETHER = Together(SLEEC, _sleec_steps)
 
 
 _ALONE = {"lam": None, "metric": None}
@@ -213,8 +211,8 @@ METHODS: dict[str, Method] = {
     "RidgeCV": _CrossValidatedRidge(),
     "logistic with the past": _Streaming(loss="logistic", constant=log_odds),
     "own logistic": _Streaming(_ALONE, "logistic", log_odds),
-    "LogisticRegression": _OneVsRest("logistic", (0.3, 1.0, 3.0, 10.0, 30.0, 100.0), log_odds),
-    "LinearSVC": _OneVsRest("svm", (0.03, 0.1, 0.3, 1.0, 3.0, 10.0), margin),
+    "LogisticRegression": _OneVsRest("logistic", half_decades(0.01, 100_000.0), log_odds),
+    "LinearSVC": _OneVsRest("svm", half_decades(0.001, 1000.0), margin),
     "LEML": LEML_TOGETHER,
     "SLEEC": SLEEC_TOGETHER,
 }

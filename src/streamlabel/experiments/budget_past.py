@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
 from streamlabel.baselines.leml import Basis
-from streamlabel.experiments.sets import learnable
-from streamlabel.metrics.auc import label_average_precision
 from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.kept_rows import FitMemory, n_trials
+from streamlabel.streaming.trials import BUDGETS, hide_labels, measure, overall_of
 from streamlabel.types import CSR, FloatArray, IntArray
 
 Parameters = Mapping[str, Any]
-Candidate = TypeVar("Candidate")
-_MOST_LABELS, _MOST_ROWS = 30, 1000  # that candidates are judged on
+MOST_ROWS = max(BUDGETS)  # that a trial learns from, the learner's own and a competitor's
 _NONE: Parameters = MappingProxyType({})
 
 
@@ -26,11 +25,16 @@ class Past:
     """What one order of labels gives every method: rows of length one, past labels known on all rows, new ones not.
 
     X (n, d), Y_past (n, m), Y_new (n, k);  X_test (n_test, d)
+    held, left : the training rows that trials judge by, and those they learn from
+    choices : what `choose` has found, by method and rows of a trial
     """
 
     def __init__(self, X: CSR, Y_past: CSR, Y_new: CSR, X_test: CSR, seed: int) -> None:
         self.X, self.Y_past, self.Y_new, self.X_test, self.seed = X, Y_past, Y_new, X_test, seed
+        self.held = FitMemory.sample(X.shape[0], seed, Y_past.shape[1])
+        self.left = np.setdiff1d(np.arange(X.shape[0]), self.held)
         self._models: dict[str, StreamingLabelClassifier] = {}
+        self.choices: dict[tuple[Hashable, int], tuple[int, int]] = {}
 
     def model(self, loss: str) -> StreamingLabelClassifier:
         """The learner of the past labels, fitted when it is first asked for."""
@@ -42,6 +46,11 @@ class Past:
     def basis(self) -> Basis:
         """All training rows, for labels that are known on some of them."""
         return Basis(self.X)
+
+    @cached_property
+    def left_basis(self) -> Basis:
+        """Those that trials do not judge by."""
+        return Basis(self.X[self.left])
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +106,8 @@ def margin(n_yes: IntArray, n_rows: int) -> FloatArray:
 class Trial:
     """X (n, d) and Y (n, m) to learn from, all past labels; the labels ``judged`` are scored on X_held (h, d).
 
-    learned, held : which training rows X and X_held are
+    learned : which training rows X are
+    truth : (h, len(judged)) of 0/1
     """
 
     X: CSR
@@ -105,36 +115,69 @@ class Trial:
     judged: IntArray
     X_held: CSR
     learned: IntArray
-    held: IntArray
+    truth: FloatArray
+
+
+def trials_of(past: Past, budget: int) -> tuple[Trial, ...]:
+    """The trials that a competitor chooses by: as many, of as many labels, on the same draws as the learner's own.
+
+    Past labels that are hidden (`trials.hide_labels`) are learned from ``budget`` rows, and judged on the rows that the
+    learner judges by (`FitMemory.sample`); all of them are training rows. None with fewer than ten rows, as for the
+    learner.
+    """
+    found = []
+    for number in range(n_trials(budget)):
+        rng = np.random.default_rng((past.seed, budget, number))
+        learned = np.sort(rng.choice(past.left, budget, replace=False))
+        Y, answers = past.Y_past[learned], past.Y_past[past.held]
+        judged, others = hide_labels(Y, answers, rng)
+        if len(judged) >= 2 and others.size:
+            truth = answers[:, judged].toarray().astype(np.float64)
+            found.append(Trial(past.X[learned], Y, judged, past.X[past.held], learned, truth))
+    return tuple(found)
+
+
+Steps = Callable[[int], Sequence[Sequence[Parameters]]]
 
 
 def choose(
     past: Past,
+    method: Hashable,
     n_rows: int,
-    candidates: Sequence[Candidate],
-    trials: Callable[[Trial], Iterable[FloatArray]],
-    most_rows: int | None = None,
-) -> Candidate:
-    """The candidate with the best average precision, the middle one where no past label can be judged.
+    steps: Steps,
+    scores: Callable[[Trial, Any], Iterable[FloatArray]],
+    sizes: Sequence[int] = (),
+) -> Parameters:
+    """The candidate that is best over all trials in the mean of P@k, AUC and average precision, as recipes are chosen.
 
-    Past labels are learned from as many rows (at most four fifths of all, and ``most_rows``) and judged on others, all
-    of them training rows: as the learner chooses its own, and more than somebody without past labels could do.
+    The search begins in the middle of the steps and goes on to the better side until both neighbours are worse, so that
+    a grid may be wide. Without trials it is the middle candidate. What was chosen at a number of rows is kept.
 
-    trials : the scores (h, len(judged)) of every candidate, in their order
+    steps : from a number of rows to the strengths in their order; the candidates of one step are tried together
+    scores : from a trial and a step to the scores (h, len(judged)) of its candidates
+    sizes : numbers of rows at which a method with dear trials chooses; the nearest one by ratio is taken
     """
-    draw = np.random.default_rng((past.seed, n_rows, 1))
-    n_train, n_past = past.Y_past.shape
-    order = draw.permutation(n_train)
-    n_learned = min(n_rows, 4 * n_train // 5, n_train if most_rows is None else most_rows)
-    learned, held = order[:n_learned], order[n_learned : n_learned + _MOST_ROWS]
-    Y, truth = past.Y_past[learned], past.Y_past[held]
-    able = np.intersect1d(learnable(Y), learnable(truth))
-    shuffled = draw.permutation(n_past)
-    judged = shuffled[np.isin(shuffled, able)][:_MOST_LABELS]
-    if not judged.size:
-        return candidates[len(candidates) // 2]
-    found = [
-        float(np.mean(label_average_precision(truth[:, judged], scores)))
-        for scores in trials(Trial(past.X[learned], Y, judged, past.X[held], learned, held))
-    ]
-    return candidates[int(np.argmax(found))]
+    tried = min(sizes, key=lambda size: abs(np.log(size / n_rows))) if sizes else n_rows
+    tried = min(tried, MOST_ROWS, len(past.left))
+    if (method, tried) not in past.choices:
+        past.choices[method, tried] = _climb(trials_of(past, tried), steps(tried), scores)
+    step, place = past.choices[method, tried]
+    return steps(n_rows)[step][place]
+
+
+def _climb(
+    trials: Sequence[Trial],
+    steps: Sequence[Sequence[Parameters]],
+    scores: Callable[[Trial, Any], Iterable[FloatArray]],
+) -> tuple[int, int]:
+    """The place of the best candidate: its step, and its number there."""
+    at, found = len(steps) // 2, dict[int, FloatArray]()
+    while trials:
+        for near in sorted({at - 1, at, at + 1} & set(range(len(steps))) - set(found)):
+            measures = [[measure(one.truth, score) for score in scores(one, steps[near])] for one in trials]
+            found[near] = overall_of(np.array(measures)).mean(axis=0)
+        best = max(found, key=lambda step: (float(found[step].max()), step == at))
+        if best == at:
+            return at, int(found[at].argmax())
+        at = best
+    return at, len(steps[at]) // 2
