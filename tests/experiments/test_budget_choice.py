@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from streamlabel.experiments.budget_past import Past, choose, trials_of
+from streamlabel.experiments.budget_methods import Competitor, Past, trials_of
 from streamlabel.streaming.kept_rows import FitMemory, n_trials
 from streamlabel.streaming.trials import hide_labels
 
@@ -25,29 +25,36 @@ def rows_of(X) -> list[int]:
     return X.indices.tolist()
 
 
-def one_a_step(n_rows: int) -> list[list[dict]]:
-    return [[{"strength": number}] for number in range(9)]
+class Known(Competitor):
+    """Scores that are the worse, the further a strength is from the best one; keeps what was tried on how many rows."""
 
+    def __init__(self, best: float, sizes: tuple[int, ...] = (), n_strengths: int = 9) -> None:
+        super().__init__("known", "strength", tuple(map(float, range(n_strengths))), sizes=sizes)
+        object.__setattr__(self, "best", best)
+        object.__setattr__(self, "seen", [])
 
-def noisy(past: Past, best: int, rng, tried: list[int]):
-    """Scores that are the worse, the further a strength is from the best one."""
+    __hash__ = object.__hash__
 
-    def scores(trial, step):
+    def tried(self, past, trial, step):
+        rng = np.random.default_rng(0)
         for one in step:
-            tried.append(one["strength"])
-            yield trial.truth + rng.random(trial.truth.shape) * (0.5 + abs(one["strength"] - best))
+            self.seen.append((one["strength"], len(trial.learned)))
+            yield trial.truth + rng.random(trial.truth.shape) * (0.5 + abs(one["strength"] - self.best))
 
-    return scores
+    @property
+    def strengths_tried(self) -> list[float]:
+        return [strength for strength, _ in self.seen]
 
 
-@pytest.mark.parametrize("best", [0, 3, 4, 8])
-def test_the_strength_that_ranks_rows_it_did_not_learn_best_wins(past, best, rng):
-    tried: list[int] = []
-    assert choose(past, "m", 50, one_a_step, noisy(past, best, rng, tried)) == {"strength": best}
-    assert {4, best} <= set(tried)
-    assert max(tried.count(one) for one in tried) == 6  # draws, none of them twice
-    if best == 4:
-        assert set(tried) == {3, 4, 5}  # both neighbours are worse
+@pytest.mark.parametrize("best", [0.0, 3.0, 4.0, 8.0])
+def test_the_strength_that_ranks_rows_it_did_not_learn_best_wins(past, best):
+    method = Known(best)
+    assert method.choose(past, 50) == {"strength": best}
+    tried = method.strengths_tried
+    assert {4.0, best} <= set(tried)
+    assert {tried.count(one) for one in tried} == {6}  # draws, none of them twice
+    if best == 4.0:
+        assert set(tried) == {3.0, 4.0, 5.0}  # both neighbours are worse
 
 
 def test_the_trials_are_those_of_the_learner_rows_and_labels(past):
@@ -89,32 +96,25 @@ def test_the_draw_depends_on_seed_and_number_of_rows(past):
     assert set(first) != set(trials_of(other, 50)[0].learned)
 
 
-def test_a_method_chooses_once_at_a_number_of_rows_and_beyond_those_of_trials(past, rng):
-    tried: list[int] = []
-    scores = noisy(past, 4, rng, tried)
-    choose(past, "m", 200, one_a_step, scores)
-    before = len(tried)
-    choose(past, "m", 300, one_a_step, scores)  # 200 rows are left to learn from
-    assert len(tried) == before
-    choose(past, "other", 300, one_a_step, scores)
-    assert len(tried) > before
+def test_a_method_chooses_once_at_a_number_of_rows_and_beyond_those_of_trials(past):
+    method, other = Known(4.0), Known(4.0)
+    method.choose(past, 200)
+    before = len(method.seen)
+    method.choose(past, 300)  # 200 rows are left to learn from
+    assert len(method.seen) == before
+    other.choose(past, 300)
+    assert other.seen
 
 
-def test_dear_methods_choose_at_the_nearest_of_a_few_numbers_of_rows(past, rng):
-    def steps(n_rows: int) -> list[list[dict]]:
-        return [[{"strength": 0, "rows": n_rows}], [{"strength": 1, "rows": n_rows}]]
-
-    seen: list[int] = []
-
-    def scores(trial, step):
-        seen.append(len(trial.learned))
-        yield trial.truth * (step[0]["strength"] == 1)
-
-    assert choose(past, "m", 60, steps, scores, sizes=(25, 100)) == {"strength": 1, "rows": 60}
-    assert set(seen) == {100}
+def test_dear_methods_choose_at_the_nearest_of_a_few_numbers_of_rows(past):
+    method = Known(4.0, sizes=(25, 100))
+    assert method.choose(past, 60) == {"strength": 4.0}
+    assert {n_rows for _, n_rows in method.seen} == {100}
 
 
 @pytest.mark.parametrize("n_rows", [9, 50])
 def test_without_trials_the_middle_candidate_is_taken(past, n_rows):
     empty = Past(past.X, past.Y_past * 0 if n_rows == 50 else past.Y_past, past.Y_new, past.X_test, 0)
-    assert choose(empty, "m", n_rows, one_a_step, lambda *given: pytest.fail("nothing can be tried")) == {"strength": 4}
+    method = Known(0.0)
+    assert method.choose(empty, n_rows) == {"strength": 4.0}
+    assert not method.seen

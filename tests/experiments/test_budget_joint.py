@@ -11,8 +11,7 @@ from scipy import sparse
 from planted_past import planted_past
 from streamlabel import LEML
 from streamlabel.baselines.sleec import SLEEC
-from streamlabel.experiments.budget_methods import METHODS
-from streamlabel.experiments.budget_past import Past, trials_of
+from streamlabel.experiments.budget_methods import METHODS, Past, trials_of
 
 ROWS, ABLE = np.arange(0, 120, 3), np.array([0, 2, 3])
 both = pytest.mark.parametrize("name", ["LEML", "SLEEC"])
@@ -40,7 +39,7 @@ def test_leml_knows_past_labels_on_all_rows_and_new_ones_where_they_are_annotate
 
 
 def test_past_labels_of_rows_that_are_not_annotated_matter_to_leml(past):
-    fixed = replace(METHODS["LEML"], betas=(1.0,))
+    fixed = replace(METHODS["LEML"], strengths=(1.0,))
     other = past.Y_past.toarray()
     other[1::3] = other[1::3][::-1]
     changed = Past(past.X, sparse.csr_array(other), past.Y_new, past.X_test, past.seed)
@@ -83,11 +82,13 @@ def test_candidates_of_sleec_are_tried_as_by_models_of_their_own(past, monkeypat
     fit = SLEEC.fit
     trial, step = trials_of(past, 60)[0], METHODS["SLEEC"].steps(60)[2]
     by_hand = [
-        SLEEC(random_state=9, **candidate).fit(trial.X, trial.Y).decision_function(trial.X_held)[:, trial.judged]
+        SLEEC(random_state=past.seed, **candidate)
+        .fit(trial.X, trial.Y)
+        .decision_function(trial.X_held)[:, trial.judged]
         for candidate in step
     ]
     monkeypatch.setattr(SLEEC, "fit", lambda self, *given: fitted.append(1) or fit(self, *given))
-    found = METHODS["SLEEC"].tried(9, trial, step)
+    found = METHODS["SLEEC"].tried(past, trial, step)
     assert len(found) == len(step) == 3
     for scores, expected in zip(found, by_hand, strict=True):
         assert scores == pytest.approx(expected, abs=1e-9)

@@ -11,8 +11,7 @@ from sklearn.svm import LinearSVC
 from planted_past import planted_past
 from streamlabel.experiments import budget_methods
 from streamlabel.experiments.budget import BudgetRecord, BudgetTask, run_on, tasks
-from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE, PAPER, parse_methods
-from streamlabel.experiments.budget_past import Past
+from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE, PAPER, Past, parse_methods
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.sets import corpus_sets
 

@@ -17,9 +17,10 @@ from streamlabel.experiments.budget_methods import (
     NAMES,
     OWN_RIDGE,
     SHOWN,
+    Answer,
+    Past,
     parse_methods,
 )
-from streamlabel.experiments.budget_past import Answer, Past
 from streamlabel.experiments.compare import FEWEST_PAIRS, LOSES, comparisons
 from streamlabel.experiments.experiment import Experiment, Key, Option, Setting
 from streamlabel.experiments.sets import learnable, load_set, training_rows, unit_rows

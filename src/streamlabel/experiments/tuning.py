@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamlabel.errors import DataError
-from streamlabel.experiments.learners import Learner
-from streamlabel.experiments.methods import Method, Parameters
+from streamlabel.experiments.methods import Learner, Method, Parameters
 from streamlabel.experiments.sets import learnable, unit_rows
 from streamlabel.metrics.evaluate import evaluate
 from streamlabel.types import CSR, Dataset, FloatArray, IntArray
