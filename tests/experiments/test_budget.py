@@ -194,11 +194,13 @@ def test_old_records_are_read_and_never_mixed_with_new_ones(tmp_path):
     assert not file.among(keys(BudgetTask("bibtex", 1, (20,), (OWN_RIDGE,))))
     alone = frame_of([old], PAGE)
     assert alone["all_auc"].tolist() == alone["auc"].tolist() == [55.8]
-    assert "older records" in PAGE.facts["protocol"](alone, None)
+    assert "Older records: bibtex." in PAGE.facts["protocol"](alone, None)
     file.append(replace(old, auc=70.0, all_auc=54.0, protocol=PROTOCOL))
-    both = frame_of(file.sorted_records, PAGE)
-    assert both["auc"].tolist() == [70.0]
-    assert PAGE.facts["protocol"](both, None).startswith("1 older records")
+    both = frame_of([*file.sorted_records, replace(old, dataset="other")], PAGE)
+    assert dict(zip(both["dataset"], both["auc"], strict=True)) == {"bibtex": 70.0, "other": 55.8}
+    words = PAGE.facts["protocol"](both, None)
+    assert "Older records: other." in words
+    assert "1 older records of sets that were run again are left out" in words
 
 
 def test_a_set_that_cannot_be_judged_is_refused(sets):

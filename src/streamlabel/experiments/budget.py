@@ -204,28 +204,29 @@ _VERSUS = Versus(MEASURES, place="n_rows", where="{} rows")
 
 
 def _prepared(frame: Frame) -> Frame:
-    """The records of the newest protocol alone; in those of the first, all new labels were the only columns."""
-    newest = frame[frame["protocol"] == frame["protocol"].max()]
-    newest = newest.assign(n_older=len(frame) - len(newest))
+    """Of each set the records of its newest protocol; in those of the first, all new labels were the only columns."""
+    newest = frame[frame["protocol"] == frame.groupby("dataset")["protocol"].transform("max")]
     for one, over_all in zip(MEASURES, ALL_LABELS, strict=True):
         values = newest[one.field].astype(float)
         whole = newest[over_all.field].astype(float).where(newest["protocol"] > 1, values)
         newest = newest.assign(**{one.field: values, over_all.field: whole})
     few = newest["n_rows"] < newest["n_train"]
-    return newest.assign(
-        n_rows_a_label=newest["n_rows"].where(few), past_used=(newest["share"] > 0) | newest["anchored"]
-    )
+    used = (newest["share"] > 0) | newest["anchored"]
+    n_older = len(frame) - len(newest)
+    return newest.assign(n_rows_a_label=newest["n_rows"].where(few), past_used=used, n_older=n_older)
 
 
 def _protocol(frame: Frame, compared: Frame) -> str:
     """What a reader must know where a folder has older records."""
-    if frame["protocol"].iloc[0] == 1:
-        return (
-            "**These are older records:** their means are over all new labels, also those that nobody can learn, and "
-            "competitors chose their strength in a single trial of 30 labels."
+    found, older = [], frame[frame["protocol"] < PROTOCOL]["dataset"].unique()
+    if len(older):
+        found.append(
+            f"**Older records: {', '.join(older)}.** There means are over all new labels, also those that nobody can "
+            "learn, and competitors chose their strength in a single trial of 30 labels."
         )
-    n_older = frame["n_older"].iloc[0]
-    return f"{n_older} older records of the folder mean something else and are left out." if n_older else ""
+    if n_older := frame["n_older"].iloc[0]:
+        found.append(f"{n_older} older records of sets that were run again are left out.")
+    return " ".join(found)
 
 
 def _learned(frame: Frame, compared: Frame) -> list[dict[str, str]]:
