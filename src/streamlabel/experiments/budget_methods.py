@@ -82,6 +82,7 @@ class Trial:
 
     learned : which training rows X are
     truth : (h, len(judged)) of 0/1
+    kept : what a method has made of it for all its candidates
     """
 
     X: CSR
@@ -90,6 +91,7 @@ class Trial:
     X_held: CSR
     learned: IntArray
     truth: FloatArray
+    kept: dict[str, Any] = field(default_factory=dict)
 
 
 class Method(Protocol):
@@ -282,10 +284,11 @@ class _Leml(Competitor):
         return Answer(scores[:, -len(able) :], parameters=chosen)
 
     def tried(self, past: Past, trial: Trial, step: Sequence[Parameters]) -> list[FloatArray]:
-        known, others = past.Y_past[past.left], np.setdiff1d(np.arange(past.Y_past.shape[1]), trial.judged)
-        hidden = np.searchsorted(past.left, trial.learned), trial.Y[:, trial.judged]
-        seen = MaskedRows(past.left_basis, [(None, known[:, others]), hidden])
-        scores = [_masked_scores(seen, one, past, trial.X_held, _TRIAL_TOLERANCE) for one in step]
+        if "seen" not in trial.kept:
+            known, others = past.Y_past[past.left], np.setdiff1d(np.arange(past.Y_past.shape[1]), trial.judged)
+            hidden = np.searchsorted(past.left, trial.learned), trial.Y[:, trial.judged]
+            trial.kept["seen"] = MaskedRows(past.left_basis, [(None, known[:, others]), hidden])
+        scores = [_masked_scores(trial.kept["seen"], one, past, trial.X_held, _TRIAL_TOLERANCE) for one in step]
         return [one[:, -len(trial.judged) :] for one in scores]
 
 

@@ -311,7 +311,12 @@ def to_run(asked: Sequence[str] | None, otherwise: Iterable[str], *, quick: bool
     for name in asked or ():
         if not installed([name]):
             raise MissingExtraError(METHODS[name].package, "dev", f"the method {name}")
-    return list(asked) if asked else installed(name for name in otherwise if not quick or name in QUICK)
+    return list(asked) if asked else installed(name for name in dict.fromkeys(otherwise) if not quick or name in QUICK)
+
+
+def grid_of(name: str, record: Any) -> tuple[dict[str, Any], ...]:
+    """What a method of the records could choose from (`tables.chosen`)."""
+    return METHODS[name].grid
 
 
 def parse_methods(text: str) -> tuple[str, ...]:
