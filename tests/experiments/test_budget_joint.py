@@ -89,7 +89,7 @@ def test_candidates_of_sleec_are_tried_as_by_models_of_their_own(past, monkeypat
     ]
     monkeypatch.setattr(SLEEC, "fit", lambda self, *given: fitted.append(1) or fit(self, *given))
     found = METHODS["SLEEC"].tried(past, trial, step)
-    assert len(found) == len(step) == 3
+    assert len(found) == len(step) == 5
     for scores, expected in zip(found, by_hand, strict=True):
         assert scores == pytest.approx(expected, abs=1e-9)
     assert len(fitted) == 1  # what differs at scoring only is fitted once
@@ -98,7 +98,7 @@ def test_candidates_of_sleec_are_tried_as_by_models_of_their_own(past, monkeypat
 @pytest.mark.parametrize("n_rows", [2, 20, 100, 5000])
 def test_the_neighbours_that_vote_are_fewer_than_the_rows(n_rows):
     voters = {candidate["n_predict_neighbours"] for candidate in METHODS["SLEEC"].grid(n_rows)}
-    assert voters == {2: {1}, 20: {2, 5, 10}, 100: {12, 25, 50}, 5000: {25, 50, 100}}[n_rows]
+    assert voters == {2: {1}, 20: {1, 2, 5, 10}, 100: {6, 12, 25, 50}, 5000: {10, 25, 50, 100, 250}}[n_rows]
 
 
 @both

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -229,14 +229,20 @@ def _protocol(frame: Frame, compared: Frame) -> str:
     return " ".join(found)
 
 
-def _learned(frame: Frame, compared: Frame) -> list[dict[str, str]]:
-    """How many of the new labels could be learned, by the number of rows; a column a set."""
-    found: dict[int, dict[str, str]] = {}
-    few = frame["n_rows"].where(frame["n_rows"] < frame["n_train"], np.inf)
-    for (n_rows, dataset), here in frame.assign(few=few).groupby(["few", "dataset"]):
+def _by_set(cells: Iterable[tuple[float, str, str]]) -> list[dict[str, str]]:
+    """Lines of numbers of rows (infinite: all), a column a set, from (rows, set, text)."""
+    found: dict[float, dict[str, str]] = {}
+    for n_rows, dataset, text in sorted(cells, key=lambda cell: cell[0]):
         line = found.setdefault(n_rows, {"annotated rows": "all" if np.isinf(n_rows) else f"{n_rows:,.0f}"})
-        line[dataset] = f"{here['n_learned'].mean():.0f} of {here['n_labels'].iloc[0]}"
+        line[dataset] = text
     return list(found.values())
+
+
+def _learned(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """How many of the new labels could be learned."""
+    places = frame.assign(few=frame["n_rows_a_label"].fillna(np.inf)).groupby(["few", "dataset"])
+    means = places[["n_learned", "n_labels"]].mean()
+    return _by_set((*place, f"{learned:.0f} of {labels:.0f}") for place, learned, labels in means.itertuples())
 
 
 def _gains(frame: Frame, compared: Frame) -> list[dict[str, str]]:
@@ -261,14 +267,10 @@ def _gains(frame: Frame, compared: Frame) -> list[dict[str, str]]:
 
 
 def _short_gains(frame: Frame, compared: Frame) -> list[dict[str, str]]:
-    """The gain in AUC over BR ridge, a column a set."""
+    """The gain in AUC over BR ridge."""
     here = compared[(compared["competitor"] == _ALONE) & (compared["measure"] == "AUC")]
-    found: dict[int, dict[str, str]] = {}
-    sizes = here["n_rows"].fillna(np.inf)
-    for n_rows, one in sorted(zip(sizes, here.itertuples(), strict=True), key=lambda pair: pair[0]):
-        line = found.setdefault(n_rows, {"annotated rows": "all" if np.isinf(n_rows) else f"{n_rows:,.0f}"})
-        line[one.dataset] = with_spread(one.gain, one.error, 2, signed=True)
-    return list(found.values())
+    lines = here.assign(n_rows=here["n_rows"].fillna(np.inf)).itertuples()
+    return _by_set((one.n_rows, one.dataset, with_spread(one.gain, one.error, 2, signed=True)) for one in lines)
 
 
 def rows_needed(curve: Mapping[int, float], value: float) -> float | None:

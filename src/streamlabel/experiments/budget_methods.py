@@ -245,7 +245,7 @@ def trials_of(past: Past, budget: int) -> tuple[Trial, ...]:
 
 
 _SIZES = (25, 100, 500, 2000)  # rows at which LEML and SLEEC choose: their trials are dear
-_VOTERS = ((25, 8), (50, 4), (100, 2))  # neighbours that make a score, at most one of so many rows
+_VOTERS = ((10, 16), (25, 8), (50, 4), (100, 2), (250, 2))  # neighbours that make a score, at most one of so many rows
 
 
 class _Sleec(Competitor):
