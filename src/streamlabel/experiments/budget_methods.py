@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.linear_model import RidgeCV
 
 from streamlabel.baselines.leml import Basis, MaskedRows
+from streamlabel.baselines.sleec import SLEEC
 from streamlabel.errors import did_you_mean
 from streamlabel.experiments import methods
 from streamlabel.experiments.methods import Parameters
@@ -212,16 +213,13 @@ class Competitor:
         return at, len(steps[at]) // 2
 
     def tried(self, past: Past, trial: Trial, step: Sequence[Parameters]) -> list[FloatArray]:
-        """The scores (h, len(judged)) of the candidates of one step: fitted once, then changed for scoring."""
-        method = methods.METHODS[self.name]
-        learner = method.make(step[0], past.seed)
-        learner.start(trial.X, trial.Y[:, :0])
-        learner.arrive(trial.Y if method.retrains else trial.Y[:, trial.judged])
+        """The scores (h, len(judged)) of the candidates of one step."""
         found = []
         for one in step:
-            if len(step) > 1:
-                learner.change(**one)
-            found.append(learner.scores(trial.X_held)[:, trial.judged if method.retrains else slice(None)])
+            learner = methods.METHODS[self.name].make(one, past.seed)
+            learner.start(trial.X, trial.Y[:, :0])
+            learner.arrive(trial.Y[:, trial.judged])
+            found.append(learner.scores(trial.X_held))
         return found
 
 
@@ -255,6 +253,14 @@ class _Sleec(Competitor):
         """Voters by the number of rows: with as many as there are, every score would be the label's share."""
         voters = [max(1, min(most, n_rows // of)) for most, of in _VOTERS]
         return [[{**one, "n_predict_neighbours": k} for k in voters] for [one] in super().steps(n_rows)]
+
+    def tried(self, past: Past, trial: Trial, step: Sequence[Parameters]) -> list[FloatArray]:
+        """The embeddings are learned once for all strengths."""
+        if "model" in trial.kept:
+            model = trial.kept["model"].set_params(**step[0]).learn_map(trial.X)
+        else:
+            model = trial.kept["model"] = SLEEC(random_state=past.seed, **step[0]).fit(trial.X, trial.Y)
+        return [model.set_params(**one).decision_function(trial.X_held)[:, trial.judged] for one in step]
 
 
 # The few answers of new labels weigh little in the objective, so the last fit goes further than its trials.
