@@ -224,11 +224,11 @@ class Competitor:
 
 
 def trials_of(past: Past, budget: int) -> tuple[Trial, ...]:
-    """The trials that a competitor chooses by: as many, of as many labels, on the same draws as the learner's own.
+    """The trials that a competitor chooses by: as many as the learner's own, of as many labels.
 
     Past labels that are hidden (`trials.hide_labels`) are learned from ``budget`` rows, and judged on the rows that the
-    learner judges by (`FitMemory.sample`); all of them are training rows. None with fewer than ten rows, as for the
-    learner.
+    learner judges by (`FitMemory.sample`); all of them are training rows. Where the learner tries as many rows
+    (`trials.BUDGETS`), the draws are the same. None with fewer than ten rows, as for the learner.
     """
     found = []
     for number in range(n_trials(budget)):
