@@ -255,11 +255,16 @@ class _Sleec(Competitor):
         return [[{**one, "n_predict_neighbours": k} for k in voters] for [one] in super().steps(n_rows)]
 
     def tried(self, past: Past, trial: Trial, step: Sequence[Parameters]) -> list[FloatArray]:
-        """The embeddings are learned once for all strengths."""
+        """The embeddings are learned once for all strengths.
+
+        Rows without a past label are left out. With the new labels nearly every row has one; here such rows would
+        gather where every embedding is zero, and only votes of very many neighbours would reach beyond them.
+        """
+        some = np.flatnonzero(np.diff(trial.Y.indptr))
         if "model" in trial.kept:
-            model = trial.kept["model"].set_params(**step[0]).learn_map(trial.X)
+            model = trial.kept["model"].set_params(**step[0]).learn_map(trial.X[some])
         else:
-            model = trial.kept["model"] = SLEEC(random_state=past.seed, **step[0]).fit(trial.X, trial.Y)
+            model = trial.kept["model"] = SLEEC(random_state=past.seed, **step[0]).fit(trial.X[some], trial.Y[some])
         return [model.set_params(**one).decision_function(trial.X_held)[:, trial.judged] for one in step]
 
 
