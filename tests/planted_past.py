@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from streamlabel.data.synthetic import make_planted_labels
-from streamlabel.experiments.budget_past import Past
+from streamlabel.experiments.budget_methods import Past
 
 
 def planted_past() -> Past:

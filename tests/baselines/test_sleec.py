@@ -146,3 +146,12 @@ def test_labels_that_nobody_has_and_rows_without_labels(planted):
 def test_mistakes_are_named(planted, wrong, says):
     with pytest.raises(DataError, match=says):
         SLEEC(**wrong).fit(planted[0], planted[1])
+
+
+@pytest.mark.parametrize("most_rows", [150, 400])
+def test_a_map_that_is_learned_again_is_that_of_a_new_model(planted, most_rows):
+    X, Y, X_test, _ = planted
+    settings = {"n_learners": 2, "cluster_size": most_rows, "rank": 12, "n_neighbours": 30}
+    again = SLEEC(beta=0.1, **settings).fit(X, Y).set_params(beta=5.0).learn_map(X)
+    afresh = SLEEC(beta=5.0, **settings).fit(X, Y)
+    np.testing.assert_array_equal(again.decision_function(X_test), afresh.decision_function(X_test))

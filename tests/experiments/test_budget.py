@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,9 +15,21 @@ from sklearn.preprocessing import normalize
 from streamlabel.data.streams import random_stream
 from streamlabel.data.synthetic import make_planted_labels
 from streamlabel.errors import DataError
-from streamlabel.experiments.budget import BudgetRecord, BudgetTask, keys, run_on
+from streamlabel.experiments.budget import (
+    KEY,
+    PAGE,
+    PROTOCOL,
+    BudgetRecord,
+    BudgetTask,
+    drawn_rows,
+    keys,
+    measured,
+    run_on,
+)
 from streamlabel.experiments.budget_methods import DEFAULT, METHODS, OWN_RIDGE
-from streamlabel.experiments.record_file import timeless
+from streamlabel.experiments.compare import comparisons, frame_of
+from streamlabel.experiments.record_file import RecordFile, timeless
+from streamlabel.experiments.tables import sections
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.types import Dataset
 
@@ -45,7 +57,7 @@ def without_times(records) -> list[dict]:
 
 
 def key(record: BudgetRecord) -> tuple:
-    return record.dataset, record.method, record.n_rows, record.seed
+    return record.dataset, record.method, record.n_rows, record.seed, record.protocol
 
 
 def test_own_ridge_on_all_rows_is_scikit_learns_ridge(sets, records):
@@ -79,7 +91,7 @@ def test_two_runs_differ_in_times_only(sets, records):
 
 def test_methods_budgets_and_seeds_do_not_disturb_each_other(sets, records):
     alone = run_all(sets, (100,), [1], (OWN_RIDGE,))
-    same = [record for record in records if key(record) == ("planted", OWN_RIDGE, 100, 1)]
+    same = [record for record in records if key(record) == ("planted", OWN_RIDGE, 100, 1, PROTOCOL)]
     assert without_times(alone) == without_times(same)
 
 
@@ -115,17 +127,80 @@ def test_the_keys_are_those_of_the_records(sets, records):
 
 def test_budgets_beyond_the_set_are_all_rows_once():
     task = BudgetTask("mediamill_reduced", 7, (None, 20, 1500, 2000), ("m",))
-    assert keys(task) == [("mediamill_reduced", "m", 20, 7), ("mediamill_reduced", "m", 1500, 7)]
+    assert [key[:4] for key in keys(task)] == [("mediamill_reduced", "m", 20, 7), ("mediamill_reduced", "m", 1500, 7)]
 
 
-def test_labels_that_nobody_can_learn_are_counted_and_score_the_same_everywhere(sets):
-    """One positive row a label, and no row drawn has one: AUC is a coin, whatever the method."""
+def rare_sets(sets, n_rare: int) -> tuple[Dataset, Dataset]:
+    """The first labels have one positive row each, the last rows of all."""
+    train, test = sets
+    Y = train.Y.toarray()
+    Y[:, :n_rare] = 0
+    Y[np.arange(300 - n_rare, 300), np.arange(n_rare)] = 1
+    return replace(train, Y=sparse.csr_array(Y)), test
+
+
+def test_labels_that_nobody_can_learn_are_counted_and_left_out_of_means(sets):
+    train, test = rare_sets(sets, 12)
+    (found,) = run_all((train, test), (30,), [0], (OWN_RIDGE,), name="rare")
+    stream = random_stream(train.n_labels, train.n_labels // 2, random_state=0)
+    rows = drawn_rows(300, 30, 0)
+    counts = train.Y[rows][:, stream.arriving].sum(axis=0)
+    able = stream.arriving[(counts > 0) & (counts < 30)]
+    assert found.n_learned == len(able) < found.n_labels == len(stream.arriving)
+    model = StreamingLabelClassifier(random_state=0, lam=None, metric=None)
+    X, X_test = (sparse.csr_array(normalize(part.X)) for part in (train, test))
+    model.fit(X, train.Y[:, stream.past]).add_labels(X, train.Y[:, able], annotated=rows)
+    scores, truth = model.decision_function(X_test)[:, -len(able) :], test.Y[:, able].toarray()
+    assert found.p1 == pytest.approx(100 * truth[np.arange(200), scores.argmax(axis=1)].mean())
+    assert found.auc == pytest.approx(100 * roc_auc_score(truth, scores))
+    share = len(able) / len(stream.arriving)  # every label has both answers on the test rows; the others are a coin
+    assert found.all_auc == pytest.approx(share * found.auc + (1 - share) * 50)
+
+
+def test_where_no_label_can_be_learned_there_is_no_measure(sets):
     train, test = sets
     positives = sparse.csr_array((np.ones(12, np.int8), (np.arange(288, 300), np.arange(12))), shape=(300, 12))
     rare = replace(train, Y=positives, label_names=train.label_names[:12])
     found = list(run_all((rare, test.take_labels(np.arange(12))), (2,), [0], name="rare"))
-    assert [(r.n_learned, r.auc, r.past_used) for r in found] == [(0, 50.0, False)] * 2
-    assert asdict(found[0]) | {"method": "", "cpu_seconds": 0} == asdict(found[1]) | {"method": "", "cpu_seconds": 0}
+    assert [(r.n_learned, r.auc, r.p1, r.all_auc, r.past_used) for r in found] == [(0, None, None, 50.0, False)] * 2
+    pytest.importorskip("pandas")
+    frame = frame_of(found, PAGE)
+    compared = comparisons(frame, PAGE.versus)
+    for table in PAGE.tables.values():
+        sections(table, frame, compared)
+
+
+def test_measures_of_a_prediction_by_the_names_of_fields():
+    assert measured(sparse.csr_array([[1], [0]]), np.array([[0.9], [0.1]])) == {
+        "p1": 50.0, "p3": pytest.approx(50 / 3), "p5": 10.0, "auc": 100.0, "average_precision": 100.0
+    }  # fmt: skip
+    assert set(measured(sparse.csr_array([[0], [0]]), np.zeros((2, 1))).values()) == {None}
+
+
+OLD_LINE = """{"dataset": "bibtex", "method": "own ridge", "n_rows": 20, "n_train": 4880, "seed": 1, "n_labels": 80, \
+"n_learned": 16, "p1": 15.1, "p3": 7.9, "p5": 5.7, "auc": 55.8, "average_precision": 4.7, "share": 0.0, \
+"anchored": false, "cpu_seconds": 0.4}
+"""
+
+
+def test_old_records_are_read_and_never_mixed_with_new_ones(tmp_path):
+    """They were over all new labels, and a run that goes on in their folder computes all of its own."""
+    pytest.importorskip("pandas")
+    path = tmp_path / "budget.jsonl"
+    path.write_text(OLD_LINE, encoding="utf-8")
+    file = RecordFile(path, BudgetRecord, KEY)
+    (old,) = file.records
+    assert old.protocol == 1
+    assert not file.among(keys(BudgetTask("bibtex", 1, (20,), (OWN_RIDGE,))))
+    alone = frame_of([old], PAGE)
+    assert alone["all_auc"].tolist() == alone["auc"].tolist() == [55.8]
+    assert "Older records: bibtex." in PAGE.facts["protocol"](alone, None)
+    file.append(replace(old, auc=70.0, all_auc=54.0, protocol=PROTOCOL))
+    both = frame_of([*file.sorted_records, replace(old, dataset="other")], PAGE)
+    assert dict(zip(both["dataset"], both["auc"], strict=True)) == {"bibtex": 70.0, "other": 55.8}
+    words = PAGE.facts["protocol"](both, None)
+    assert "Older records: other." in words
+    assert "1 older records of sets that were run again are left out" in words
 
 
 def test_a_set_that_cannot_be_judged_is_refused(sets):

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from streamlabel.experiments.budget_past import Past, Trial, choose
+from streamlabel.experiments.budget_methods import Competitor, Past, trials_of
+from streamlabel.streaming.kept_rows import FitMemory, n_trials
+from streamlabel.streaming.trials import hide_labels
 
-N_ROWS, N_LABELS = 200, 40
+N_ROWS, N_LABELS = 300, 40
 
 
 @pytest.fixture
@@ -19,57 +21,100 @@ def past(rng) -> Past:
     return Past(X, Y, Y[:, :0], X[:0], seed=3)
 
 
-def rows_of(X) -> np.ndarray:
-    return X.indices
+def rows_of(X) -> list[int]:
+    return X.indices.tolist()
 
 
-def seen(past: Past, n_rows: int, most_rows: int | None = None) -> Trial:
-    trials: list[Trial] = []
+class Known(Competitor):
+    """Scores that are the worse, the further a strength is from the best one; keeps what was tried on how many rows."""
 
-    def keep(trial: Trial):
-        trials.append(trial)
-        return [np.zeros((trial.X_held.shape[0], len(trial.judged)))]
+    def __init__(self, best: float, sizes: tuple[int, ...] = (), n_strengths: int = 9) -> None:
+        super().__init__("known", "strength", tuple(map(float, range(n_strengths))), sizes=sizes)
+        object.__setattr__(self, "best", best)
+        object.__setattr__(self, "seen", [])
 
-    choose(past, n_rows, ["only"], keep, most_rows)
-    return trials[0]
+    __hash__ = object.__hash__
+
+    def tried(self, past, trial, step):
+        rng = np.random.default_rng(0)
+        for one in step:
+            self.seen.append((one["strength"], len(trial.learned)))
+            yield trial.truth + rng.random(trial.truth.shape) * (0.5 + abs(one["strength"] - self.best))
+
+    @property
+    def strengths_tried(self) -> list[float]:
+        return [strength for strength, _ in self.seen]
 
 
-@pytest.mark.parametrize("best", range(3))
-def test_the_candidate_that_ranks_rows_it_did_not_learn_best_wins(past, best, rng):
-    def trials(trial: Trial):
-        truth = past.Y_past[rows_of(trial.X_held)][:, trial.judged].toarray()
-        for number in range(3):
-            yield truth + rng.random(truth.shape) * (0.5 if number == best else 3.0)
+@pytest.mark.parametrize("best", [0.0, 3.0, 4.0, 8.0])
+def test_the_strength_that_ranks_rows_it_did_not_learn_best_wins(past, best):
+    method = Known(best)
+    assert method.choose(past, 50) == {"strength": best}
+    tried = method.strengths_tried
+    assert {4.0, best} <= set(tried)
+    assert {tried.count(one) for one in tried} == {6}  # draws, none of them twice
+    if best == 4.0:
+        assert set(tried) == {3.0, 4.0, 5.0}  # both neighbours are worse
 
-    assert choose(past, 50, "abc", trials) == "abc"[best]
+
+def test_the_trials_are_those_of_the_learner_rows_and_labels(past):
+    found = []
+
+    def look(X, answers, scores, judged, rng):
+        hidden, _ = hide_labels(answers, judged.answers, rng)
+        found.append((rows_of(X), rows_of(judged.X), hidden.tolist()))
+
+    held = FitMemory.sample(N_ROWS, 3, N_LABELS)
+    memory = FitMemory(past.X, past.Y_past, np.zeros((len(held), N_LABELS)), held, np.zeros(len(held)), seed=3)
+    memory.trials(50, np.zeros((N_ROWS, N_LABELS)), np.zeros(N_LABELS), run=look)
+    trials = trials_of(past, 50)
+    assert [(one.learned.tolist(), rows_of(one.X_held), one.judged.tolist()) for one in trials] == found
+    assert len(trials) == n_trials(50) == 6
+    assert {len(one.judged) for one in trials} == {N_LABELS // 3}
 
 
-@pytest.mark.parametrize(
-    ("n_rows", "most_rows", "n_learned"), [(50, None, 50), (200, None, 160), (200, 70, 70), (50, 70, 50)]
-)
-def test_as_many_rows_are_learned_and_others_judged(past, n_rows, most_rows, n_learned):
-    trial = seen(past, n_rows, most_rows)
-    learned, held = rows_of(trial.X), rows_of(trial.X_held)
-    assert (len(learned), len(held)) == (n_learned, N_ROWS - n_learned)
-    assert not set(learned) & set(held)
-    assert learned.tolist() == trial.learned.tolist()
-    assert held.tolist() == trial.held.tolist()
-    assert (trial.Y.toarray() == past.Y_past[learned].toarray()).all()
-    assert len(set(trial.judged)) == 30
+def test_rows_that_are_judged_are_never_learned_from(past):
+    for trial in trials_of(past, 80):
+        learned, held = rows_of(trial.X), rows_of(trial.X_held)
+        assert (len(learned), len(held)) == (80, 100)
+        assert not set(learned) & set(held)
+        assert learned == trial.learned.tolist()
+        assert held == past.held.tolist()
+        assert (trial.Y.toarray() == past.Y_past[learned].toarray()).all()
+        assert (trial.truth == past.Y_past[held][:, trial.judged].toarray()).all()
 
 
 def test_only_labels_with_both_answers_on_either_side_are_judged(past):
     few = Past(past.X, past.Y_past.multiply(np.arange(N_LABELS) < 4).tocsr(), past.Y_new, past.X_test, 3)
-    assert set(seen(few, 50).judged) == {0, 1, 2, 3}
+    assert {label for trial in trials_of(few, 50) for label in trial.judged} == {0, 1, 2, 3}
 
 
 def test_the_draw_depends_on_seed_and_number_of_rows(past):
-    first = rows_of(seen(past, 50).X)
-    assert (first == rows_of(seen(past, 50).X)).all()
-    past.seed = 4
-    assert (first != rows_of(seen(past, 50).X)).any()
+    first = trials_of(past, 50)[0].learned
+    assert (first == trials_of(past, 50)[0].learned).all()
+    other = Past(past.X, past.Y_past, past.Y_new, past.X_test, 4)
+    assert set(first) != set(trials_of(other, 50)[0].learned)
 
 
-def test_where_no_past_label_can_be_judged_the_middle_candidate_is_taken(past):
-    empty = Past(past.X, past.Y_past * 0, past.Y_new, past.X_test, 0)
-    assert choose(empty, 50, "abcde", lambda trial: pytest.fail("nothing can be tried")) == "c"
+def test_a_method_chooses_once_at_a_number_of_rows_and_beyond_those_of_trials(past):
+    method, other = Known(4.0), Known(4.0)
+    method.choose(past, 200)
+    before = len(method.seen)
+    method.choose(past, 300)  # 200 rows are left to learn from
+    assert len(method.seen) == before
+    other.choose(past, 300)
+    assert other.seen
+
+
+def test_dear_methods_choose_at_the_nearest_of_a_few_numbers_of_rows(past):
+    method = Known(4.0, sizes=(25, 100))
+    assert method.choose(past, 60) == {"strength": 4.0}
+    assert {n_rows for _, n_rows in method.seen} == {100}
+
+
+@pytest.mark.parametrize("n_rows", [9, 50])
+def test_without_trials_the_middle_candidate_is_taken(past, n_rows):
+    empty = Past(past.X, past.Y_past * 0 if n_rows == 50 else past.Y_past, past.Y_new, past.X_test, 0)
+    method = Known(0.0)
+    assert method.choose(empty, n_rows) == {"strength": 4.0}
+    assert not method.seen

@@ -11,8 +11,7 @@ from scipy import sparse
 from planted_past import planted_past
 from streamlabel import LEML
 from streamlabel.baselines.sleec import SLEEC
-from streamlabel.experiments.budget_methods import METHODS
-from streamlabel.experiments.budget_past import Past, Trial
+from streamlabel.experiments.budget_methods import METHODS, Past, trials_of
 
 ROWS, ABLE = np.arange(0, 120, 3), np.array([0, 2, 3])
 both = pytest.mark.parametrize("name", ["LEML", "SLEEC"])
@@ -40,7 +39,7 @@ def test_leml_knows_past_labels_on_all_rows_and_new_ones_where_they_are_annotate
 
 
 def test_past_labels_of_rows_that_are_not_annotated_matter_to_leml(past):
-    fixed = replace(METHODS["LEML"], betas=(1.0,))
+    fixed = replace(METHODS["LEML"], strengths=(1.0,))
     other = past.Y_past.toarray()
     other[1::3] = other[1::3][::-1]
     changed = Past(past.X, sparse.csr_array(other), past.Y_new, past.X_test, past.seed)
@@ -49,22 +48,17 @@ def test_past_labels_of_rows_that_are_not_annotated_matter_to_leml(past):
 
 
 def test_leml_tries_candidates_with_judged_labels_known_on_few_rows_and_the_others_on_all_but_the_held(past):
-    learned, held, judged = np.arange(40), np.arange(90, 120), np.array([5, 1])
-    trial = Trial(past.X[learned], past.Y_past[learned], judged, past.X[held], learned, held)
-    known = np.ones((90, 12), dtype=bool)
-    known[40:, judged] = False
-    order = [*np.setdiff1d(np.arange(12), judged), *judged]  # H is drawn label by label
-    found = list(METHODS["LEML"]._trials(past, trial))
-    assert len(found) == len(METHODS["LEML"].grid(40)) == 6
-    for scores, candidate in zip(found, METHODS["LEML"].grid(40), strict=True):
-        model = leml(candidate, past, 1e-3).fit_missing(past.X[:90], past.Y_past[:90][:, order], known[:, order])
-        np.testing.assert_allclose(scores, model.decision_function(past.X[held])[:, 10:], atol=1e-8)
-
-
-def test_leml_has_trials_where_every_past_label_is_judged(past):
-    learned, held, judged = np.arange(40), np.arange(90, 120), np.arange(12)
-    trial = Trial(past.X[learned], past.Y_past[learned], judged, past.X[held], learned, held)
-    assert {scores.shape for scores in METHODS["LEML"]._trials(past, trial)} == {(30, 12)}
+    trial, n_left = trials_of(past, 40)[0], len(past.left)
+    known = np.ones((n_left, 12), dtype=bool)
+    known[np.ix_(~np.isin(past.left, trial.learned), trial.judged)] = False
+    order = [*np.setdiff1d(np.arange(12), trial.judged), *trial.judged]  # H is drawn label by label
+    grid = METHODS["LEML"].grid(40)[3:6]
+    found = METHODS["LEML"].tried(past, trial, grid)
+    for scores, candidate in zip(found, grid, strict=True):
+        model = leml(candidate, past, 1e-3)
+        model.fit_missing(past.X[past.left], past.Y_past[past.left][:, order], known[:, order])
+        expected = model.decision_function(past.X[past.held])[:, -len(trial.judged) :]
+        np.testing.assert_allclose(scores, expected, atol=1e-8)
 
 
 def test_sleec_learns_past_and_new_labels_together_at_a_candidate_of_the_grid(past):
@@ -84,26 +78,21 @@ def test_answers_of_rows_that_are_not_annotated_have_no_part(past, name):
 
 
 def test_candidates_of_sleec_are_tried_as_by_models_of_their_own(past, monkeypatch):
-    fitted = []
-    fit = SLEEC.fit
-    trial = Trial(past.X[:80], past.Y_past[:80], np.array([5, 1]), past.X[80:], np.arange(80), np.arange(80, 120))
-    grid = METHODS["SLEEC"].grid(80)
-    by_hand = [
-        SLEEC(random_state=9, **candidate).fit(trial.X, trial.Y).decision_function(trial.X_held)[:, [5, 1]]
-        for candidate in grid
-    ]
-    monkeypatch.setattr(SLEEC, "fit", lambda self, *given: fitted.append(1) or fit(self, *given))
-    found = list(METHODS["SLEEC"]._trials(grid, 9, trial))
-    assert len(found) == len(grid) == 6
-    for scores, expected in zip(found, by_hand, strict=True):
-        assert scores == pytest.approx(expected, abs=1e-9)
-    assert len(fitted) == 2  # what differs at scoring only is fitted once
+    trial, steps, fitted, fit = trials_of(past, 60)[0], METHODS["SLEEC"].steps(60)[2:4], [], SLEEC.fit
+    with monkeypatch.context() as patch:
+        patch.setattr(SLEEC, "fit", lambda self, *given: fitted.append(1) or fit(self, *given))
+        found = [scores for step in steps for scores in METHODS["SLEEC"].tried(past, trial, step)]
+    assert len(fitted) == 1  # what differs in the map or at scoring only is fitted once
+    for scores, candidate in zip(found, [one for step in steps for one in step], strict=True):
+        some = np.asarray(trial.Y.sum(axis=1)).ravel() > 0  # every row has a label where all labels are known
+        model = SLEEC(random_state=past.seed, **candidate).fit(trial.X[some], trial.Y[some])
+        assert (scores == model.decision_function(trial.X_held)[:, trial.judged]).all()
 
 
 @pytest.mark.parametrize("n_rows", [2, 20, 100, 5000])
 def test_the_neighbours_that_vote_are_fewer_than_the_rows(n_rows):
     voters = {candidate["n_predict_neighbours"] for candidate in METHODS["SLEEC"].grid(n_rows)}
-    assert voters == {2: {1}, 20: {2, 5, 10}, 100: {12, 25, 50}, 5000: {25, 50, 100}}[n_rows]
+    assert voters == {2: {1}, 20: {1, 2, 5, 10}, 100: {6, 12, 25, 50}, 5000: {10, 25, 50, 100, 250}}[n_rows]
 
 
 @both

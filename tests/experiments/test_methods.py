@@ -18,8 +18,7 @@ from planted_set import planted_sets
 from streamlabel import LEML
 from streamlabel.errors import DataError, MissingExtraError
 from streamlabel.experiments import peers, tuning
-from streamlabel.experiments.learners import Apart
-from streamlabel.experiments.methods import BR, METHODS, SLL, Method, installed, parse_methods, sized, to_run
+from streamlabel.experiments.methods import BR, METHODS, SLL, Apart, Method, installed, parse_methods, sized, to_run
 from streamlabel.experiments.peers import NapkinXC, Omikuji, OneVsRest, River
 from streamlabel.experiments.tuning import Rows, all_columns, choose, learn_batch, narrowed
 from streamlabel.metrics.ranking import precision_at_k

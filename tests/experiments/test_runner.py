@@ -14,7 +14,7 @@ import pytest
 import toy_experiment
 from processes import PATIENCE, started, wait_for
 from streamlabel.errors import ConflictError, DataError, StreamlabelError
-from streamlabel.experiments import workers
+from streamlabel.experiments import runner
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.provenance import read_origin
 from streamlabel.experiments.record_file import RecordFile, timeless
@@ -76,14 +76,14 @@ def test_a_task_is_divided_among_workers_once_it_has_chosen(tmp_path, names, mon
 
 def test_a_worker_that_cannot_be_started_later_costs_no_record(tmp_path, monkeypatch):
     """The first record, in which the choice is, is kept before the workers for the other parts are started."""
-    real = workers._Pool._start
+    real = runner._Pool._start
 
     def once(pool, n_workers):
         if pool._workers:
             raise BlockingIOError("no more processes")
         real(pool, n_workers)
 
-    monkeypatch.setattr(workers._Pool, "_start", once)
+    monkeypatch.setattr(runner._Pool, "_start", once)
     with pytest.raises(StreamlabelError, match="no more processes"):
         choosing(tmp_path, ("a",), 2)
     assert [record.seed for record in record_file(CHOOSING, tmp_path).records] == [0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streamlabel.experiments.workers import results_of
+from streamlabel.experiments.runner import results_of
 
 
 def letters(task: str) -> list[str]:
@@ -33,7 +33,7 @@ def test_an_interrupt_does_not_reach_a_worker_that_is_still_starting():
     code = """if True:
         import signal
         from pathlib import Path
-        from streamlabel.experiments.workers import _Pool
+        from streamlabel.experiments.runner import _Pool
 
         pool = _Pool(iter, 2)
         pool._start(2)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.cluster import kmeans_plusplus
 from sklearn.preprocessing import normalize
@@ -34,11 +35,22 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class LocalEmbedding:
-    """A cluster of examples: ``weights`` (d, r), the embedded examples ``points`` (p, r), their 0/1 labels (p, m)."""
+    """A cluster of examples: ``weights`` (d, r), the mapped examples ``points`` (p, r) and their labels (p, m) of 0/1.
+
+    rows, targets : which training rows these are, and the embeddings (p, r) that the map was learned for
+    """
 
     weights: FloatArray
     points: FloatArray
     labels: CSR
+    rows: IntArray
+    targets: FloatArray
+
+    def mapped_again(self, X: CSR | FloatArray, beta: float, l1: float) -> LocalEmbedding:
+        """The same embeddings with another map; X are all training rows."""
+        mine = X[self.rows]
+        weights, _ = regress(mine, self.targets, beta, l1)
+        return replace(self, weights=weights, points=np.asarray(mine @ weights))
 
     def scores(self, X: CSR | FloatArray, k: int) -> CSR:
         """The mean labels of the k embedded examples nearest to each row."""
@@ -72,15 +84,16 @@ def learn(X: CSR | FloatArray, labels: CSR, settings: Settings, seed: int) -> Le
     centres, parts = [], []
     for rows in cluster_rows(X, settings.cluster_size, draw):
         centres.append(np.asarray(X[rows].mean(axis=0)).ravel())
-        parts.append(_embed_cluster(X[rows], labels[rows], settings, int(draw.integers(2**31))))
+        parts.append(_embed_cluster(X, rows, labels[rows], settings, int(draw.integers(2**31))))
     return Learner(np.array(centres), tuple(parts))
 
 
-def _embed_cluster(X: CSR | FloatArray, labels: CSR, settings: Settings, seed: int) -> LocalEmbedding:
+def _embed_cluster(X: CSR | FloatArray, rows: IntArray, labels: CSR, settings: Settings, seed: int) -> LocalEmbedding:
     gram = neighbour_gram(labels, settings.n_neighbours, cosine=settings.normalise_labels)
     embedding = embed(gram, settings.rank, settings.n_iterations, random_state=seed)
-    weights, _ = regress(X, embedding.Z, settings.beta, settings.l1)
-    return LocalEmbedding(weights, np.asarray(X @ weights), labels)
+    nothing = np.empty((0, 0))
+    part = LocalEmbedding(nothing, nothing, labels, rows, embedding.Z)
+    return part.mapped_again(X, settings.beta, settings.l1)
 
 
 _MOST_ROUNDS = 30
@@ -221,6 +234,21 @@ class SLEEC(FixedLabelClassifier):
         seeds = np.random.SeedSequence(int(self.random_state)).generate_state(n_learners)
         with one_thread():
             self.learners_: tuple[Learner, ...] = tuple(learn(rows, labels, settings, int(seed)) for seed in seeds)
+
+    def learn_map(self, X: ArrayLike | CSR) -> Self:
+        """Learn the map from features to embeddings again, with the ``beta`` and ``l1`` of now.
+
+        X are the rows of `fit`. The embeddings, which take nearly all of its time, do not depend on these two and
+        are kept.
+        """
+        self._check_parameters()
+        rows, beta, l1 = self._rows(self._features(X, reset=False)), float(self.beta), float(self.l1)
+        with one_thread():
+            self.learners_ = tuple(
+                replace(one, parts=tuple(part.mapped_again(rows, beta, l1) for part in one.parts))
+                for one in self.learners_
+            )
+        return self
 
     def _scores(self, X: CSR | FloatArray) -> FloatArray:
         rows = self._rows(X)

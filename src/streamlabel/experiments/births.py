@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 from streamlabel.data.catalogue import find_entry, load_catalogue_set
 from streamlabel.data.streams import first_occurrence
 from streamlabel.errors import DataError
-from streamlabel.experiments.experiment import Key
 from streamlabel.experiments.sets import NEWS_CORPUS, TWIN, corpus_sets, used_name
 from streamlabel.metrics.auc import label_average_precision
 from streamlabel.types import CSC, CSR, Dataset, FloatArray, IntArray
@@ -71,11 +69,6 @@ class BirthRecord:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise ValueError(f"no method of the timeline is called {self.method!r}")
-
-
-def named(key: Key) -> dict[str, Any]:
-    """The values of a key by the names of its fields."""
-    return dict(zip(KEY, key, strict=True))
 
 
 def age_edges(years: int) -> tuple[int, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,12 +16,11 @@ from streamlabel.experiments.budget_methods import (
     METHODS,
     NAMES,
     OWN_RIDGE,
-    PAPER,
     SHOWN,
-    USUAL,
+    Answer,
+    Past,
     parse_methods,
 )
-from streamlabel.experiments.budget_past import Answer, Past
 from streamlabel.experiments.compare import FEWEST_PAIRS, LOSES, comparisons
 from streamlabel.experiments.experiment import Experiment, Key, Option, Setting
 from streamlabel.experiments.sets import learnable, load_set, training_rows, unit_rows
@@ -31,7 +30,7 @@ from streamlabel.experiments.tuning import as_text
 from streamlabel.metrics.evaluate import evaluate
 from streamlabel.types import CSR, Dataset, FloatArray, IntArray
 
-BUDGETS: tuple[int | None, ...] = (20, 50, 100, 200, 500, 1000, 2000, None)  # None: all rows
+BUDGETS: tuple[int | None, ...] = (20, 50, 100, 200, 500, 1000, 2000, 4000, 8000, None)  # None: all rows
 QUICK_BUDGETS: tuple[int | None, ...] = (20, 100)
 MEASURES = (
     Measure("p1", "P@1"),
@@ -40,18 +39,29 @@ MEASURES = (
     Measure("auc", "AUC"),
     Measure("average_precision", "average precision"),
 )
-KEY = ("dataset", "method", "n_rows", "seed")
+ALL_LABELS = tuple(replace(one, field=f"all_{one.field}") for one in MEASURES)
+KEY = ("dataset", "method", "n_rows", "seed", "protocol")
+PROTOCOL = 2  # raised when a record comes to mean something else, so that old and new ones are never compared
 
 
 @dataclass(frozen=True)
 class BudgetRecord:
-    """One method on one draw of rows; measures in percent, on the test rows, over all ``n_labels`` new labels.
+    """One method on one draw of rows; measures in percent, on the test rows, over the new labels that can be learned.
+
+    A label without a yes, or without a no, on the annotated rows can be learned by nobody: it is counted and left out
+    of p1 to average_precision, whose columns are the ``n_learned`` others. P@k is over all test rows, so that a row
+    without a true label among those columns counts 0 (`metrics.evaluate`). AUC and average precision are means over
+    those of the columns that have both answers on the test rows. None: there was no such label.
 
     n_rows, n_train : annotated rows, and how many there were to annotate
-    n_learned : the new labels that had a yes and a no there
+    n_labels, n_learned : the new labels, and those of them that had a yes and a no on the annotated rows
     share, anchored : how the past was used (`streaming.trials.Recipe`); anchored where any label was
     cpu_seconds : of learning and scoring; the first method that needs them also pays for the trials at this budget
     parameters : the hyper-parameters that were chosen, as JSON; empty where there were none to choose
+    all_p1 to all_average_precision : the same measures over all new labels, where one that cannot be learned scores the
+        same for every row; these compare across numbers of rows
+    protocol : 1 (records before 2 do not have the field): p1 to average_precision were over all new labels, and
+        competitors chose their strength in a single trial of 30 labels; 2: as described here
     """
 
     dataset: str
@@ -61,15 +71,21 @@ class BudgetRecord:
     seed: int
     n_labels: int
     n_learned: int
-    p1: float
-    p3: float
-    p5: float
-    auc: float
-    average_precision: float
+    p1: float | None
+    p3: float | None
+    p5: float | None
+    auc: float | None
+    average_precision: float | None
     share: float
     anchored: bool
     cpu_seconds: float
     parameters: str = ""
+    all_p1: float | None = None
+    all_p3: float | None = None
+    all_p5: float | None = None
+    all_auc: float | None = None
+    all_average_precision: float | None = None
+    protocol: int = 1
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -92,9 +108,7 @@ class BudgetTask:
 
 def tasks(setting: Setting) -> list[BudgetTask]:
     budgets = setting.options.get("budgets", QUICK_BUDGETS if setting.quick else BUDGETS)
-    methods = setting.options.get("methods", (DEFAULT, OWN_RIDGE) if setting.quick else USUAL)
-    if setting.options.get("paper"):
-        methods = tuple(dict.fromkeys((*methods, PAPER)))
+    methods = setting.options.get("methods", (DEFAULT, OWN_RIDGE) if setting.quick else tuple(METHODS))
     return [BudgetTask(name, seed, budgets, methods) for name in setting.datasets for seed in setting.seeds]
 
 
@@ -102,7 +116,7 @@ def keys(task: BudgetTask, n_train: int | None = None) -> list[Key]:
     """Numbers of rows ascending, then methods. A budget of None, or of more than there are, means all rows."""
     n_train = training_rows(task.dataset) if n_train is None else n_train
     sizes = sorted({n_train if budget is None else min(budget, n_train) for budget in task.budgets})
-    return [(task.dataset, method, n_rows, task.seed) for n_rows in sizes for method in task.methods]
+    return [(task.dataset, method, n_rows, task.seed, PROTOCOL) for n_rows in sizes for method in task.methods]
 
 
 def run(task: BudgetTask, done: Collection[Key] = ()) -> Iterator[BudgetRecord]:
@@ -112,14 +126,13 @@ def run(task: BudgetTask, done: Collection[Key] = ()) -> Iterator[BudgetRecord]:
 def run_on(task: BudgetTask, train: Dataset, test: Dataset, done: Collection[Key] = ()) -> Iterator[BudgetRecord]:
     """Half of the labels are past, all others arrive together, annotated on the same random rows.
 
-    The order of the labels and the rows are drawn anew with every seed. What is in ``done`` is left out. Labels without
-    a yes (or a no) on the drawn rows cannot be learned by anybody: they score the same for every row (what is constant
-    on the method's own scale). Rows are scaled to length one.
+    The order of the labels and the rows are drawn anew with every seed. What is in ``done`` is left out. Rows have
+    length one.
     """
     missing = [key for key in keys(task, train.n_rows) if key not in done]
     if missing:
         draw = _Draw(task.dataset, train, test, task.seed)
-        for _, method, n_rows, _ in missing:
+        for _, method, n_rows, _, _ in missing:
             yield draw.measure(n_rows, method)
 
 
@@ -153,7 +166,6 @@ class _Draw:
             answer = method.learn(self.past, able, rows)
         cpu_seconds = time.process_time() - start
         scores[:, able] = answer.scores
-        found = evaluate(self.truth, scores, metrics=["P@k", "macro_auc", "macro_average_precision"])
         return BudgetRecord(
             dataset=self.name,
             method=name,
@@ -162,16 +174,22 @@ class _Draw:
             seed=self.seed,
             n_labels=len(counts),
             n_learned=len(able),
-            p1=100.0 * found["P@1"],
-            p3=100.0 * found["P@3"],
-            p5=100.0 * found["P@5"],
-            auc=100.0 * found["macro_auc"],
-            average_precision=100.0 * found["macro_average_precision"],
+            **measured(self.truth[:, able], answer.scores),
+            **{f"all_{name}": value for name, value in measured(self.truth, scores).items()},
             share=answer.share,
             anchored=answer.anchored,
             cpu_seconds=cpu_seconds,
             parameters=as_text(answer.parameters) if answer.parameters else "",
+            protocol=PROTOCOL,
         )
+
+
+def measured(truth: CSR, scores: FloatArray) -> dict[str, float | None]:
+    """The measures in percent, by the names of fields; all None where no label has both answers on these rows."""
+    if not len(learnable(truth)):
+        return dict.fromkeys(one.field for one in MEASURES)
+    found = evaluate(truth, scores, metrics=["P@k", "macro_auc", "macro_average_precision"])
+    return {one.field: 100.0 * value for one, value in zip(MEASURES, found.values(), strict=False)}
 
 
 def drawn_rows(n_train: int, n_rows: int, seed: int) -> IntArray:
@@ -186,8 +204,45 @@ _VERSUS = Versus(MEASURES, place="n_rows", where="{} rows")
 
 
 def _prepared(frame: Frame) -> Frame:
-    few = frame["n_rows"] < frame["n_train"]
-    return frame.assign(n_rows_a_label=frame["n_rows"].where(few), past_used=(frame["share"] > 0) | frame["anchored"])
+    """Of each set the records of its newest protocol; in those of the first, all new labels were the only columns."""
+    newest = frame[frame["protocol"] == frame.groupby("dataset")["protocol"].transform("max")]
+    for one, over_all in zip(MEASURES, ALL_LABELS, strict=True):
+        values = newest[one.field].astype(float)
+        whole = newest[over_all.field].astype(float).where(newest["protocol"] > 1, values)
+        newest = newest.assign(**{one.field: values, over_all.field: whole})
+    few = newest["n_rows"] < newest["n_train"]
+    used = (newest["share"] > 0) | newest["anchored"]
+    n_older = len(frame) - len(newest)
+    return newest.assign(n_rows_a_label=newest["n_rows"].where(few), past_used=used, n_older=n_older)
+
+
+def _protocol(frame: Frame, compared: Frame) -> str:
+    """What a reader must know where a folder has older records."""
+    found, older = [], frame[frame["protocol"] < PROTOCOL]["dataset"].unique()
+    if len(older):
+        found.append(
+            f"**Older records: {', '.join(older)}.** There means are over all new labels, also those that nobody can "
+            "learn, and competitors chose their strength in a single trial of 30 labels."
+        )
+    if n_older := frame["n_older"].iloc[0]:
+        found.append(f"{n_older} older records of sets that were run again are left out.")
+    return " ".join(found)
+
+
+def _by_set(cells: Iterable[tuple[float, str, str]]) -> list[dict[str, str]]:
+    """Lines of numbers of rows (infinite: all), a column a set, from (rows, set, text)."""
+    found: dict[float, dict[str, str]] = {}
+    for n_rows, dataset, text in sorted(cells, key=lambda cell: cell[0]):
+        line = found.setdefault(n_rows, {"annotated rows": "all" if np.isinf(n_rows) else f"{n_rows:,.0f}"})
+        line[dataset] = text
+    return list(found.values())
+
+
+def _learned(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """How many of the new labels could be learned."""
+    places = frame.assign(few=frame["n_rows_a_label"].fillna(np.inf)).groupby(["few", "dataset"])
+    means = places[["n_learned", "n_labels"]].mean()
+    return _by_set((*place, f"{learned:.0f} of {labels:.0f}") for place, learned, labels in means.itertuples())
 
 
 def _gains(frame: Frame, compared: Frame) -> list[dict[str, str]]:
@@ -200,6 +255,8 @@ def _gains(frame: Frame, compared: Frame) -> list[dict[str, str]]:
             every = " (all)" if n_rows == here["n_train"].iloc[0] else ""
             line = {"dataset": dataset, "annotated rows": f"{n_rows}{every}"}
             for one in MEASURES:
+                if (dataset, f"{n_rows} rows", one.title) not in against.index:  # no label could be learned
+                    continue
                 gain = against.loc[(dataset, f"{n_rows} rows", one.title)]
                 before, after = (means.loc[(dataset, n_rows, name), one.field] for name in (_ALONE, LEARNER))
                 line[one.title] = f"{before:.1f} to {after:.1f} ({with_spread(gain.gain, gain.error, 2, signed=True)})"
@@ -210,14 +267,10 @@ def _gains(frame: Frame, compared: Frame) -> list[dict[str, str]]:
 
 
 def _short_gains(frame: Frame, compared: Frame) -> list[dict[str, str]]:
-    """The gain in AUC over BR ridge, a column a set."""
+    """The gain in AUC over BR ridge."""
     here = compared[(compared["competitor"] == _ALONE) & (compared["measure"] == "AUC")]
-    found: dict[int, dict[str, str]] = {}
-    sizes = here["n_rows"].fillna(np.inf)
-    for n_rows, one in sorted(zip(sizes, here.itertuples(), strict=True), key=lambda pair: pair[0]):
-        line = found.setdefault(n_rows, {"annotated rows": "all" if np.isinf(n_rows) else f"{n_rows:,.0f}"})
-        line[one.dataset] = with_spread(one.gain, one.error, 2, signed=True)
-    return list(found.values())
+    lines = here.assign(n_rows=here["n_rows"].fillna(np.inf)).itertuples()
+    return _by_set((one.n_rows, one.dataset, with_spread(one.gain, one.error, 2, signed=True)) for one in lines)
 
 
 def rows_needed(curve: Mapping[int, float], value: float) -> float | None:
@@ -237,16 +290,19 @@ def rows_needed(curve: Mapping[int, float], value: float) -> float | None:
 
 
 def _savings(frame: Frame, compared: Frame) -> list[dict[str, str]]:
-    """How many rows BR ridge needs to be as good as SLL; numbers of rows that not every seed has are left out."""
+    """How many rows BR ridge needs to be as good as SLL; numbers of rows that not every seed has are left out.
+
+    Over all new labels: those that can be learned change with the number of rows.
+    """
     found = []
     for dataset, here in frame[frame["method"].isin((LEARNER, _ALONE))].groupby("dataset", sort=False):
         counts = here.groupby("n_rows").size()
         whole = here[here["n_rows"].isin(counts[counts == 2 * here["seed"].nunique()].index)]
         n_train = here["n_train"].iloc[0]
-        curves = whole.groupby(["method", "n_rows"])[[one.field for one in MEASURES]].mean()
+        curves = whole.groupby(["method", "n_rows"])[[one.field for one in ALL_LABELS]].mean()
         for n_rows in sorted(set(whole["n_rows"]) - {n_train}):
             line, at = {"dataset": dataset, "rows of SLL": str(n_rows)}, (LEARNER, n_rows)
-            for one in MEASURES:
+            for one in ALL_LABELS:
                 alone = curves.loc[_ALONE][one.field].to_dict()
                 needed = rows_needed(alone, curves.loc[at, one.field])
                 least = "at most " if needed == min(alone) and alone[min(alone)] > curves.loc[at, one.field] else ""
@@ -258,7 +314,7 @@ def _savings(frame: Frame, compared: Frame) -> list[dict[str, str]]:
 
 
 def _falls(frame: Frame, compared: Frame) -> list[dict[str, str]]:
-    """Where more rows made a measure of SLL worse, by the rule that decides comparisons."""
+    """Where more rows made a measure of SLL over all new labels worse, by the rule that decides comparisons."""
 
     def split(records: Frame) -> tuple[Frame, Frame]:
         mine = records[records["method"] == LEARNER]
@@ -271,7 +327,7 @@ def _falls(frame: Frame, compared: Frame) -> list[dict[str, str]]:
                            left_on=["dataset", "seed", "n_rows"], right_on=["dataset", "seed", "more"])  # fmt: skip
         return after, before.assign(where=steps, method="with fewer rows")
 
-    found = comparisons(frame, Versus(MEASURES, split=split))
+    found = comparisons(frame, Versus(ALL_LABELS, split=split))
     lost = found[found["verdict"] == LOSES]
     return [
         {"set": one.dataset, "rows": one.where, "measure": one.measure}
@@ -338,6 +394,7 @@ PAGE = PageSpec(
         "gains": _gains,
         "short_gains": _short_gains,
         "methods": Pivot(MEASURES, ("n_rows",), "method", "error", {"n_rows": "annotated rows"}),
+        "learned": _learned,
         "savings": _savings,
         "falls": _falls,
         "lowest": _lowest,
@@ -345,7 +402,7 @@ PAGE = PageSpec(
         "differences": differences,
         "standings": standing_lines,
     },
-    facts={"bar": _bar},
+    facts={"bar": _bar, "protocol": _protocol},
     plots=(_plot(MEASURES[3]), _plot(MEASURES[4])),
 )
 EXPERIMENT = Experiment(
@@ -367,17 +424,15 @@ EXPERIMENT = Experiment(
     options=(
         Option(
             "budgets",
-            "Numbers of annotated rows; 'all' for all of them. [default: 20,50,100,200,500,1000,2000,all]",
+            "Numbers of annotated rows; 'all' for all of them. [default: 20,50,100,200,500,1000,2000,4000,8000,all]",
             metavar="N,N,...",
             parse=_read_budgets,
         ),
         Option(
             "methods",
-            f"Only these, and {_ALONE}: {', '.join(SHOWN)}; or 'all'. "
-            f"[default: all but {NAMES[PAPER]}; with --quick {LEARNER}, {_ALONE}]",
+            f"Only these, and {_ALONE}: {', '.join(SHOWN)}; or 'all'. [default: all; with --quick {LEARNER}, {_ALONE}]",
             metavar="NAME,NAME,...",
             parse=parse_methods,
         ),
-        Option("paper", "Also run the paper's form: the anchor, without the metric."),
     ),
 )

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib import resources
+from string import Template
 
 import numpy as np
 from scipy import sparse
@@ -24,26 +26,6 @@ from streamlabel.types import Dataset, IntArray
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 420, 240, 46, 34, 26, 12
 _CURVES = (("p1", "P@1"), ("p3", "P@3"), ("p5", "P@5"), ("auc", "average AUC"))
-
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1d2733; --soft: #667; --rule: #ccd; --past: #0b6bcb; --alone: #c2571a; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6eaf0; --soft: #9ab; --rule: #445; --past: #6db3ff; --alone: #ffa366; }
-}
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 960px; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-.charts { display: flex; flex-wrap: wrap; gap: 1rem; }
-svg { max-width: 100%; height: auto; } svg text { fill: var(--ink); font-size: 12px; }
-svg .soft { fill: var(--soft); } p.soft { color: var(--soft); }
-.grid { stroke: var(--rule); stroke-width: 1; } .past { stroke: var(--past); fill: var(--past); }
-.alone { stroke: var(--alone); fill: var(--alone); } polyline { fill: none !important; stroke-width: 2.5; }
-.alone polyline { stroke-dasharray: 6 4; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid var(--rule); }
-th:first-child, td:first-child, .name { text-align: left; }
-.bar { display: inline-block; height: .7em; border-radius: 2px; }
-.plus { background: var(--past); } .minus { background: var(--soft); }
-code { word-break: break-all; } .key span { margin-right: 1.5rem; } .table { overflow-x: auto; }
-"""
 
 
 @dataclass(frozen=True)
@@ -232,22 +214,22 @@ def report_page(result: DemoResult) -> str:
         f"{last.with_past.p1:.1f} and average AUC {last.with_past.auc:.1f} with the help of the past, "
         f"{last.alone.p1:.1f} and {last.alone.auc:.1f} without it."
     )
-    seal = "bit-identical to" if result.old_unchanged else "DIFFERENT from"
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>streamlabel: labels on the fly</title><style>{_STYLE}</style></head><body>"
-        f"<h1>Labels arriving: {escape(result.source)}</h1><p>{escape(summary)}</p>"
-        f"<p>Scores of the {result.n_past} old labels on those rows are <strong>{seal}</strong> the scores before any "
-        f"label arrived. SHA-256 <code>{result.fingerprint_after}</code></p>"
-        '<p class="key"><span style="color:var(--past)">&#9632; with the past</span>'
-        '<span style="color:var(--alone)">&#9632; alone (dashed)</span></p>'
-        f'<div class="charts">{charts}</div>'
-        f'<h2>After every batch</h2><div class="table">{_table(result)}</div>'
-        f"<h2>What the new labels resemble</h2>{_codes(result)}"
-        f"<p class='soft'>{result.n_train} rows to learn from, {result.n_features} features, seed "
-        f"{result.settings.seed}, past labels fitted in {result.fit_seconds:.1f} s.</p></body></html>\n"
-    )
+    words = {
+        "source": escape(result.source),
+        "summary": escape(summary),
+        "n_past": result.n_past,
+        "seal": "bit-identical to" if result.old_unchanged else "DIFFERENT from",
+        "fingerprint": result.fingerprint_after,
+        "charts": charts,
+        "table": _table(result),
+        "codes": _codes(result),
+        "n_train": result.n_train,
+        "n_features": result.n_features,
+        "seed": result.settings.seed,
+        "fit_seconds": f"{result.fit_seconds:.1f}",
+    }
+    template = resources.files("streamlabel.experiments") / "pages" / "demo.html"
+    return Template(template.read_text(encoding="utf-8")).substitute(words)
 
 
 def _chart(batches: Sequence[BatchRecord], n_past: int, field: str, title: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
@@ -20,6 +20,11 @@ class Record(Protocol):
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+def named(names: Sequence[str], key: Key) -> dict[str, Any]:
+    """The values of a key by the names of its fields."""
+    return dict(zip(names, key, strict=True))
 
 
 R = TypeVar("R", bound=Record)
@@ -107,33 +112,15 @@ class Registered:
         return found
 
 
+_SUMMARIES = {
+    "bounds": "The two theorems of the paper against what they bound.",
+    "budget": "Accuracy of new labels against the number of annotated rows.",
+    "figure1": "Accuracy over all labels against the share of them at the start.",
+    "figure2": "Running time of 100 new labels against the number of past ones.",
+    "table2": "New labels in batches, every method, beside the paper's Table 2.",
+    "table3": "The labels that named labels are made of, beside the paper's Table 3.",
+    "timeline": "Labels in the order of the calendar: learned from their first years, judged on what follows.",
+}
 EXPERIMENTS = {
-    "bounds": Registered(
-        "streamlabel.experiments.bounds:EXPERIMENT",
-        "The two theorems of the paper against what they bound.",
-    ),
-    "budget": Registered(
-        "streamlabel.experiments.budget:EXPERIMENT",
-        "Accuracy of new labels against the number of annotated rows.",
-    ),
-    "figure1": Registered(
-        "streamlabel.experiments.figure1:EXPERIMENT",
-        "Accuracy over all labels against the share of them at the start.",
-    ),
-    "figure2": Registered(
-        "streamlabel.experiments.figure2:EXPERIMENT",
-        "Running time of 100 new labels against the number of past ones.",
-    ),
-    "table2": Registered(
-        "streamlabel.experiments.table2:EXPERIMENT",
-        "New labels in batches, every method, beside the paper's Table 2.",
-    ),
-    "table3": Registered(
-        "streamlabel.experiments.table3:EXPERIMENT",
-        "The labels that named labels are made of, beside the paper's Table 3.",
-    ),
-    "timeline": Registered(
-        "streamlabel.experiments.timeline:EXPERIMENT",
-        "Labels in the order of the calendar: learned from their first years, judged on what follows.",
-    ),
+    name: Registered(f"streamlabel.experiments.{name}:EXPERIMENT", words) for name, words in _SUMMARIES.items()
 }

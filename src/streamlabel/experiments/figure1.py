@@ -15,7 +15,7 @@ import numpy as np
 from streamlabel.data.streams import random_stream
 from streamlabel.errors import DataError
 from streamlabel.experiments.compare import pandas
-from streamlabel.experiments.experiment import Experiment, Key, Setting
+from streamlabel.experiments.experiment import Experiment, Key, Setting, named
 from streamlabel.experiments.methods import (
     BR,
     METHODS,
@@ -26,12 +26,22 @@ from streamlabel.experiments.methods import (
     SLL,
     Parameters,
     absent,
+    grid_of,
     to_run,
 )
 from streamlabel.experiments.sets import learnable, load_set
 from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, Plot, Versus, tuned_only
 from streamlabel.experiments.tables import chosen, differences, standing_lines
-from streamlabel.experiments.tuning import Rows, all_columns, as_text, choose, chosen_before, learn_batch, narrowed
+from streamlabel.experiments.tuning import (
+    Rows,
+    all_columns,
+    as_text,
+    choose,
+    chosen_before,
+    learn_batch,
+    narrowed,
+    precisions,
+)
 from streamlabel.metrics.evaluate import evaluate
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.types import CSR, FloatArray, IntArray
@@ -80,9 +90,7 @@ class Figure1Task:
 
 def tasks(setting: Setting) -> list[Figure1Task]:
     asked: tuple[str, ...] | None = setting.options.get("methods")
-    names = to_run(
-        asked, (*_LONGEST_FIRST, *(name for name in (*OWN, *PEERS) if name not in _LONGEST_FIRST)), quick=setting.quick
-    )
+    names = to_run(asked, (*_LONGEST_FIRST, *OWN, *PEERS), quick=setting.quick)
     shares = (20, 60, 100) if setting.quick else SHARES
     found = []
     for dataset in setting.datasets:
@@ -136,16 +144,10 @@ def run(task: Figure1Task, done: Mapping[Key, Figure1Record]) -> Iterator[Figure
         if not np.isfinite(found["macro_auc"]):
             raise DataError(f"{task.dataset}: no label has both answers on the test rows; it cannot be judged")
         yield Figure1Record(
-            dataset=task.dataset,
-            method=task.method,
-            share=share,
-            seed=seed,
-            tuned=task.tuned,
+            **named(KEY, key),
             n_labels=train.n_labels,
             n_learned=len(able),
-            p1=100.0 * found["P@1"],
-            p3=100.0 * found["P@3"],
-            p5=100.0 * found["P@5"],
+            **precisions(found),
             auc=100.0 * found["macro_auc"],
             parameters=as_text(parameters),
             seconds=wall,
@@ -210,10 +212,6 @@ def _drawn(frame: Frame, compared: Frame) -> Frame:
     return pandas().concat([_curves(frame), levels, first])
 
 
-def _chosen(frame: Frame, compared: Frame) -> list[dict[str, str]]:
-    return chosen(_whole(frame), lambda name, record: METHODS[name].grid)
-
-
 PAGE = PageSpec(
     prepare=tuned_only,
     order=(*OWN, *PEERS),
@@ -227,7 +225,7 @@ PAGE = PageSpec(
         "everybody": Pivot(_MEASURES, keep=_whole),
         "differences": differences,
         "standings": standing_lines,
-        "chosen": _chosen,
+        "chosen": lambda frame, compared: chosen(_whole(frame), grid_of),
         "absent": absent,
     },
     plots=(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from streamlabel.errors import DataError
-from streamlabel.experiments.experiment import Experiment, Key, Setting
+from streamlabel.experiments.experiment import Experiment, Key, Setting, named
 from streamlabel.experiments.methods import BR, METHODS, METHODS_OPTION, OWN, PEERS, SLL, Method, absent, sized, to_run
 from streamlabel.experiments.sets import asked_name, learnable, load_set
 from streamlabel.experiments.spec import Frame, PageSpec, Plot
@@ -112,13 +112,9 @@ def run(task: Figure2Task, done: Collection[Key]) -> Iterator[Figure2Record]:
         rows = Rows(X, train.Y[:, past], train.Y[:, new], X_test[few], test.Y[few][:, new])
         learned = learn_batch(method, parameters, rows, seed)
         yield Figure2Record(
-            dataset=task.dataset,
-            method=task.method,
-            n_past=n_past,
-            seed=seed,
+            **named(KEY, key),
             n_new=len(new),
             n_rows=train.n_rows,
-            n_features=int(X.shape[1]),
             parameters=as_text(parameters),
             seconds=learned.wall_seconds,
             cpu_seconds=learned.cpu_seconds,

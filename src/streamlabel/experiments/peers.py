@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -37,14 +37,6 @@ RIVER_CELLS = 1_000_000  # answers (rows times labels) that river is shown: it t
 
 _MOST_PASSES = 500
 _PROBE = 1 << 20  # bytes; more than what a full disk has left for the smallest file
-
-
-class Peer(Protocol):
-    """Rows in, scores (n, n_labels) out."""
-
-    def fit(self, X: CSR, Y: CSR) -> Any: ...
-
-    def decision_function(self, X: CSR) -> FloatArray: ...
 
 
 def missing(package: str) -> bool:

@@ -331,8 +331,8 @@ class _Whole:
         lines = []
         for name, frame in self.compared.items():
             mine = standings(frame[frame["counted"]], ["dataset", "competitor"])
-            lines += standing_cells(mine, {"dataset": "set", "competitor": "SLL against"})
-            lines[len(lines) - len(mine) :] = [{"experiment": name, **line} for line in lines[len(lines) - len(mine) :]]
+            cells = standing_cells(mine, {"dataset": "set", "competitor": "SLL against"})
+            lines += [{"experiment": name, **line} for line in cells]
         return markdown(sections(lambda frame, compared: lines, None, None))
 
     def _kept(self, name: str) -> list[str]:

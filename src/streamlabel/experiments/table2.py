@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamlabel.data.streams import random_stream
 from streamlabel.errors import DataError
-from streamlabel.experiments.experiment import Experiment, Key, Setting
+from streamlabel.experiments.experiment import Experiment, Key, Setting, named
 from streamlabel.experiments.methods import (
     BR,
     METHODS,
@@ -26,6 +27,7 @@ from streamlabel.experiments.methods import (
     Method,
     Parameters,
     absent,
+    grid_of,
     sized,
     to_run,
 )
@@ -33,7 +35,7 @@ from streamlabel.experiments.paper import DSLL, MISPRINTS, PAPER, PAPER_PAST, pa
 from streamlabel.experiments.sets import asked_name, learnable, load_set, used_name
 from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, Plot, Versus, tuned_only
 from streamlabel.experiments.tables import chosen, differences, standing_lines
-from streamlabel.experiments.tuning import Started, as_text, choose, chosen_before, narrowed
+from streamlabel.experiments.tuning import Started, as_text, choose, chosen_before, narrowed, precisions
 from streamlabel.metrics.decisions import hamming_loss
 from streamlabel.metrics.evaluate import evaluate
 from streamlabel.types import CSR, FloatArray, IntArray
@@ -102,9 +104,7 @@ def tasks(setting: Setting) -> list[Table2Task]:
     they were not asked for by name.
     """
     asked: tuple[str, ...] | None = setting.options.get("methods")
-    names = to_run(
-        asked, (*_LONGEST_FIRST, *(name for name in (*PEERS, *OWN) if name not in _LONGEST_FIRST)), quick=setting.quick
-    )
+    names = to_run(asked, (*_LONGEST_FIRST, *PEERS, *OWN), quick=setting.quick)
     found = []
     for dataset in setting.datasets:
         train, _ = load_set(dataset)
@@ -169,11 +169,7 @@ class _Set:
             labels = new[:batch]
             found = whole or started.learn(self.train.Y[:, labels], self.X_test)
             yield Table2Record(
-                dataset=self.task.dataset,
-                method=method.name,
-                seed=seed,
-                batch=batch,
-                tuned=self.task.tuned,
+                **named(KEY, (self.task.dataset, method.name, seed, batch, self.task.tuned)),
                 n_past=len(past),
                 n_learned=len(learnable(self.train.Y[:, labels])),
                 **_judge(self.test.Y[:, labels], found.scores[:, :batch], f"{self.task.dataset}, seed {seed}"),
@@ -189,17 +185,11 @@ def _hamming(truth: CSR, decisions: NDArray[np.bool_] | None) -> float | None:
     return None if decisions is None else hamming_loss(truth, decisions[:, : truth.shape[1]].astype(np.int8))
 
 
-def _judge(truth: CSR, scores: FloatArray, where: str) -> dict[str, float]:
+def _judge(truth: CSR, scores: FloatArray, where: str) -> dict[str, Any]:
     if not truth.nnz:
         raise DataError(f"{where}: no test row has any of the {truth.shape[1]} new labels; it cannot be judged")
     found = evaluate(truth, scores, metrics=["P@k", "micro_auc", "ranking_loss"])
-    return {
-        "p1": 100.0 * found["P@1"],
-        "p3": 100.0 * found["P@3"],
-        "p5": 100.0 * found["P@5"],
-        "micro_auc": found["micro_auc"],
-        "ranking_loss": found["ranking_loss"],
-    }
+    return precisions(found) | {name: found[name] for name in ("micro_auc", "ranking_loss")}
 
 
 _PRECISIONS = (Measure("p1", "P@1"), Measure("p3", "P@3"), Measure("p5", "P@5"))
@@ -218,10 +208,6 @@ def _largest(frame: Frame) -> Frame:
 
 def _own(frame: Frame) -> Frame:
     return frame[frame["method"].isin(OWN)]
-
-
-def _chosen(frame: Frame, compared: Frame) -> list[dict[str, str]]:
-    return chosen(frame, lambda name, record: METHODS[name].grid)
 
 
 def _short(frame: Frame, compared: Frame) -> list[dict[str, str]]:
@@ -295,7 +281,7 @@ PAGE = PageSpec(
         "standings": standing_lines,
         "claim": _claim,
         "printed": _printed,
-        "chosen": _chosen,
+        "chosen": lambda frame, compared: chosen(frame, grid_of),
         "absent": absent,
     },
     plots=(

@@ -10,14 +10,13 @@ import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
 from streamlabel.data.streams import LabelStream
 from streamlabel.errors import ConvergenceWarning, DataError
-from streamlabel.experiments.experiment import Key
+from streamlabel.experiments.experiment import Key, named
 from streamlabel.experiments.sets import learnable, unit_rows
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.trials import LAM
@@ -38,11 +37,6 @@ KINDS = ("plain", "copies of labels", "repeated features", "more features than r
 _ROWS = (20, 40, 80)
 _BETAS = (1e-3, 1e-1, 1.0, 10.0, 1e3)
 _ROUNDING = 1e-7  # relative; what a distance may lie above its bound by arithmetic alone
-
-
-def named(key: Key) -> dict[str, Any]:
-    """The values of a key by the names of its fields."""
-    return dict(zip(KEY, key, strict=True))
 
 
 @dataclass(frozen=True)
@@ -135,7 +129,7 @@ def distances_of_stream(missing: list[Key], train: Dataset, stream: LabelStream)
     rows, answers = rows - rows.mean(axis=0), answers - answers.mean(axis=0)
     spectrum = row_spectrum(rows)
     for key in missing:
-        model = StreamingLabelClassifier(beta=named(key)["beta"], lam=LAM, metric=None).fit(X, train.Y[:, past])
+        model = StreamingLabelClassifier(beta=named(KEY, key)["beta"], lam=LAM, metric=None).fit(X, train.Y[:, past])
         for labels in batches:
             if labels.size:
                 model.add_labels(X, train.Y[:, labels])
@@ -159,7 +153,7 @@ def random_record(number: int, seed: int) -> BoundsRecord:
 def _distance_record(
     key: Key, X: FloatArray, Y: FloatArray, model: StreamingLabelClassifier, n_past: int, spectrum: RowSpectrum
 ) -> BoundsRecord:
-    beta, weights, structure = named(key)["beta"], model.coef_.T, model.structure_
+    beta, weights, structure = named(KEY, key)["beta"], model.coef_.T, model.structure_
     whole = solve_together(X, Y, structure, beta, spectrum)
     found = distance_bound(X, Y, structure, beta, weights, spectrum)
     distance, scale = float(linalg.norm(whole - weights)), float(linalg.norm(whole))
@@ -167,7 +161,7 @@ def _distance_record(
     bounds = [min(bound, sys.float_info.max) for bound in (found.tight, found.printed)]
     slack = _ROUNDING * (scale + found.weights_norm)
     return BoundsRecord(
-        **named(key),
+        **named(KEY, key),
         n_past=n_past,
         n_new=weights.shape[1] - n_past,
         actual=distance,
@@ -212,7 +206,7 @@ def risk_records(missing: list[Key], train: Dataset, test: Dataset, stream: Labe
         ends = np.cumsum([len(labels) for labels in able])
         for key in missing:
             if key[2] == size:
-                n_new = int(ends[named(key)["batch"] - 1])
+                n_new = int(ends[named(KEY, key)["batch"] - 1])
                 seen, unseen = (X[rows], answers[:, :n_new]), (X_test, test.Y[:, arriving[:n_new]])
                 yield _risk_record(key, seen, unseen, len(past), _stacked(helped), helped.structure_, _stacked(alone))
 
@@ -236,7 +230,7 @@ def _risk_record(
     truth, scores = unseen[1].toarray().astype(np.float64), np.asarray(_with_ones(unseen[0]) @ new)
     found = clipped_loss(truth, scores).mean(axis=0)
     return BoundsRecord(
-        **named(key),
+        **named(KEY, key),
         n_past=n_past,
         n_new=n_new,
         actual=float((found - mended.seen).mean()),

@@ -27,10 +27,9 @@ from streamlabel.experiments.births import (
     age_edges,
     births,
     load_by_date,
-    named,
 )
 from streamlabel.experiments.compare import mean_and_error
-from streamlabel.experiments.experiment import Experiment, Key, Option, Setting
+from streamlabel.experiments.experiment import Experiment, Key, Option, Setting, named
 from streamlabel.experiments.sets import NEWS_CORPUS
 from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Plot, Versus
 from streamlabel.experiments.tables import standing_lines, with_spread
@@ -187,7 +186,7 @@ class _Stream:
 def _record(key: Key, facts: dict[str, Any], truth: FloatArray, scores: FloatArray) -> BirthRecord:
     facts = {**facts, "past_used": key[4] in facts["past_used"]}
     return BirthRecord(
-        **named(key),
+        **named(KEY, key),
         **facts,
         n_judged=len(truth),
         n_judged_yes=int(truth.sum()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamlabel.errors import DataError
-from streamlabel.experiments.learners import Learner
-from streamlabel.experiments.methods import Method, Parameters
+from streamlabel.experiments.methods import Learner, Method, Parameters
 from streamlabel.experiments.sets import learnable, unit_rows
 from streamlabel.metrics.evaluate import evaluate
 from streamlabel.types import CSR, Dataset, FloatArray, IntArray
@@ -164,6 +163,11 @@ def _groups(grid: Sequence[Parameters], numbers: Iterable[int], later: frozenset
 
 def _part(parameters: Parameters, names: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name in names}
+
+
+def precisions(found: Mapping[str, float]) -> dict[str, Any]:
+    """P@1, P@3 and P@5 of `metrics.evaluate` in percent, by the names of records."""
+    return {f"p{k}": 100.0 * found[f"P@{k}"] for k in (1, 3, 5)}
 
 
 def as_text(parameters: Parameters) -> str:

@@ -22,8 +22,11 @@ _SAME_ERROR = 1e-9
 
 def even_out(scores: FloatArray, axis: int | None = None) -> FloatArray:
     """Scores rounded to a millionth of their spread (of each column with axis 0), as whole numbers, for ranking."""
-    spread = scores.std(axis=axis, keepdims=True) if scores.size else np.ones_like(scores)
-    return np.asarray(np.rint(scores / np.where(spread > 0.0, _SAME_SCORE * spread, 1.0)))
+    if not scores.size:
+        return scores
+    spread = scores.std(axis=axis, keepdims=True)
+    rounding = 1e-14 * np.abs(scores).max(axis=axis, keepdims=True)  # all that is left of the spread of equal scores
+    return np.asarray(np.rint(scores / np.where(spread > rounding, _SAME_SCORE * spread, 1.0)))
 
 
 def best_first(even: FloatArray, axis: int) -> IntArray:

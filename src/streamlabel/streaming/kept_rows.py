@@ -229,7 +229,7 @@ class FitMemory:
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
             judged = Judged(self.judged_X, self.labels[self.judged_rows], self.leave_one_out)
             found = []
-            for number in range(_n_trials(budget)):
+            for number in range(n_trials(budget)):
                 rng = np.random.default_rng((self._seed, budget, number))
                 rows = np.sort(rng.choice(left, budget, replace=False))
                 X = self.X[rows]
@@ -238,7 +238,7 @@ class FitMemory:
         return self.tried[budget]
 
 
-def _n_trials(budget: int) -> int:
+def n_trials(budget: int) -> int:
     """The number of trials: fewer if one is dear; its labels have more answers then, so that it also says more."""
     return 0 if budget < 10 else 6 if budget <= 1000 else 3
 

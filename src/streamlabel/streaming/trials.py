@@ -151,7 +151,7 @@ def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: boo
     """
     measures = np.stack([trial.measures for trial in trials])
     gains = measures - measures[:, :1]
-    overall = (gains[:, :, :3].mean(axis=2) + gains[:, :, 3] + gains[:, :, 4]) / 3.0
+    overall = overall_of(gains)
     error = overall.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros(gains.shape[1])
     mean = points(overall.mean(axis=0))
     allowed = (points(gains.mean(axis=0)) >= -_MOST_LOST).all(axis=1)
@@ -169,6 +169,11 @@ def choose_recipe(trials: Sequence[Trial], *, anchors: bool = True, metrics: boo
     share, lam, pull = RECIPES[best]
     strength = float(np.exp(np.mean([np.log(trial.strength) for trial in trials])))
     return Recipe(share, lam or LAM, lam is not None, pull * strength, clarity)
+
+
+def overall_of(measures: FloatArray) -> FloatArray:
+    """The mean of P@k (three together), AUC and average precision, from (..., 5) measures as `measure` gives them."""
+    return (measures[..., :3].mean(axis=-1) + measures[..., 3] + measures[..., 4]) / 3.0
 
 
 def hide_labels(answers: CSR, judged_answers: CSR, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
