@@ -72,7 +72,7 @@ test-core: $(VENV)/.ready  ## the tests with no extra installed, in an environme
 	$(VENV)-core/bin/python -m pytest $(XDIST) -m "not slow" $(ARGS)
 
 test-lowest: $(ANY_UV)  ## the quick tests with the lowest versions that pyproject.toml allows
-	tools/leg.sh $(ANY_UV) $(VENV)-lowest 3.11 --resolution lowest-direct $(addprefix --only-binary ,$(BUILT)) -e '.[$(EXTRAS)]' --group test httpx
+	tools/leg.sh $(ANY_UV) $(VENV)-lowest 3.11 --resolution lowest-direct $(addprefix --only-binary ,$(BUILT)) -e '.[$(EXTRAS)]' --group test 'httpx>=0.27'
 	$(VENV)-lowest/bin/python -m pytest $(XDIST) -m "not slow" $(QUICK) $(ARGS)
 
 test-newest: $(ANY_UV)  ## the quick tests on Python 3.13 with the newest versions of everything

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import pytest
 
 from processes import wait_for
 from streamlabel import ModelStore, Tagger
-from streamlabel.errors import ConflictError
+from streamlabel.errors import ConflictError, StreamlabelError
 from streamlabel.serve import live_tagger as living_module
 from streamlabel.serve import routes as requests
 from streamlabel.serve.access import GONE
@@ -78,6 +81,31 @@ def test_nobody_waits_for_a_label_that_is_being_learned(living: LivingTagger, mo
     assert "football" in living.view().labels
     assert view.tagger.suggest(ASKED, 1000) == scores
     assert "football" not in view.labels
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("call", ["posix_fallocate", "pwrite", "fdatasync", "fsync", "ftruncate", "write"])
+def test_a_disk_that_fails_once_does_not_matter_to_the_next_label(
+    living: LivingTagger, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+) -> None:
+    """At each call that a change makes: refused or done, and the service goes on when there is room again."""
+    real, failed = getattr(os, call), []
+
+    def fails(*arguments: Any) -> Any:
+        if failed:
+            return real(*arguments)
+        failed.append(call)
+        raise OSError(number, os.strerror(number))
+
+    before = living.view().tagger.suggest(ASKED, 3)
+    with monkeypatch.context() as patched, suppress(StreamlabelError):
+        patched.setattr(os, call, fails)
+        living.learn("football", answers("football"), [])
+    assert living.view().tagger.suggest(ASKED, 3)[0][0] == before[0][0]
+    _, revision = living.learn("hospitals", answers("hospitals"), [])
+    assert living.view().revision == revision
+    assert "hospitals" in living.view().labels
+    assert ModelStore.doctor(living.path) == []
 
 
 def test_what_another_process_writes_is_seen(
