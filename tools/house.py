@@ -15,13 +15,13 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 # What may not grow; lower a limit when the house has become smaller.
 LIMITS = {
-    "modules": 182,
-    "lines": 34_000,
-    "one importer": 23,
-    "chain": 25,
-    "private uses": 138,
-    "longest": 880,
-    "twice": 6,
+    "modules": 171,
+    "lines": 33_700,
+    "one importer": 21,
+    "chain": 24,
+    "private uses": 4,
+    "longest": 440,
+    "twice": 0,
 }
 
 
