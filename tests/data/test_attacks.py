@@ -10,7 +10,7 @@ import pytest
 
 from streamlabel.data import files
 from streamlabel.data.jsonl import read_jsonl
-from streamlabel.data.load import load_dataset
+from streamlabel.data.load import guess_columns, load_dataset
 from streamlabel.errors import DataError
 
 needs_links = pytest.mark.skipif(not hasattr(os, "symlink"), reason="there are no links")
@@ -83,3 +83,11 @@ def test_a_link_that_comes_back_at_once_is_refused(tmp_path: Path, monkeypatch: 
     with pytest.raises(DataError, match="cannot be written"), files.replacing(path):
         pass
     assert victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
+def test_a_table_in_utf_16_is_said_to_be(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,labels\nhello there,a;b\nsecond one,b\n", encoding=encoding)
+    with pytest.raises(DataError, match="UTF-16"):
+        guess_columns(str(path), path.read_bytes())

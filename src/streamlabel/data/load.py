@@ -209,6 +209,8 @@ def guess_columns(
         format = format_of(source) if isinstance(source, str) else "jsonl" if head.lstrip()[:1] == b"{" else "csv"
     if format not in ("jsonl", "csv"):
         return None
+    if b"\0" in head:
+        raise DataError("contains NUL bytes; the file is binary or UTF-16 (save it as UTF-8)", source=name)
     delimiter = "," if format == "jsonl" else _cell_delimiter(name, head)
     rows = _json_rows(head) if format == "jsonl" else _csv_rows(head, delimiter)
     if not rows or (format == "jsonl" and text is None and "features" in rows[0]):
