@@ -36,3 +36,29 @@ def test_an_old_model_is_what_it_was(folder, tmp_path):
     with ModelStore.open(path, "a") as store:
         store.add_labels(None, (X[:, 0] > 0).astype(int), ["new"])
         np.testing.assert_allclose(store.scores(X)[:, :4], expected, rtol=1e-13, atol=1e-13)
+
+
+def test_an_upgrade_that_fails_leaves_the_old_format(tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    shutil.copytree(FORMATS[0], path)
+    X = np.loadtxt(path / "rows.csv", delimiter=",")
+    before = ModelStore.open(path).scores(X)
+    with monkeypatch.context() as patched:
+        patched.setattr("streamlabel.store.upgrade_1.part_checksum", _no_memory)
+        with pytest.raises(MemoryError):
+            ModelStore.open(path, "a")
+    assert _format_of(path) == 1
+    assert np.array_equal(ModelStore.open(path).scores(X), before)
+    assert _format_of(path) == 1  # reading changes nothing
+    ModelStore.open(path, "a").close()
+    assert _format_of(path) == FORMAT
+    assert np.array_equal(ModelStore.open(path).scores(X), before)
+    assert ModelStore.doctor(path) == []
+
+
+def _no_memory(*_):
+    raise MemoryError
+
+
+def _format_of(path):
+    return int.from_bytes((path / "catalogue.db").read_bytes()[60:64], "big")
