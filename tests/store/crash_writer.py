@@ -47,12 +47,12 @@ def main() -> int:
     for _ in sys.stdin:
         child = os.fork()
         if child == 0:
+            os.write(1, f"pid {os.getpid()}\n".encode())  # by the child itself: before it acknowledges anything
             try:
                 write_until_killed(Path(sys.argv[1]), everything)
             except BaseException:
                 traceback.print_exc()
                 os._exit(1)
-        os.write(1, f"pid {child}\n".encode())
         _, status = os.waitpid(child, 0)
         os.write(1, b"dead\n" if os.WIFSIGNALED(status) else b"failed\n")
     return 0

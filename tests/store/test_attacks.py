@@ -5,11 +5,14 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import shutil
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ import pytest
 from streamlabel import ModelStore, StreamingLabelClassifier, Tagger
 from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.store import guard
+from streamlabel.store.sqlite import reading
 from streamlabel.store.writer import StoreWriter
 from tagged_texts import tagged_texts
 
@@ -259,3 +263,112 @@ def test_the_writer_still_counts_what_it_ended(stored):
             assert change.end("version", "label = ?", (1,)) == 0
     finally:
         writer.close()
+
+
+def locks_on(path: Path) -> int:
+    """How many POSIX locks there are on a file."""
+    number = path.stat().st_ino
+    lines = Path("/proc/locks").read_text().splitlines()
+    return sum("POSIX" in line and f":{number} " in line for line in lines)
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the system does not list its locks")
+def test_reading_takes_no_lock_away_from_who_writes_or_reads_in_this_process(stored):
+    """Closing any descriptor of a file ends all locks of the process on it, those of SQLite too."""
+    catalogue = stored / "catalogue.db"
+    writer = StoreWriter(stored)
+    try:
+        with writer.change("test", {}):
+            writer.connection.execute("UPDATE meta SET value = value")
+            held = locks_on(catalogue)
+            assert held
+            with suppress(ConflictError):
+                ModelStore.open(stored)
+            ModelStore.doctor(stored)
+            assert locks_on(catalogue) >= held
+    finally:
+        writer.close()
+    with reading(stored):
+        assert locks_on(catalogue)
+        ModelStore.open(stored)
+        assert locks_on(catalogue)
+
+
+def test_a_minus_before_a_zero_is_no_damage(stored, problem):
+    model = StreamingLabelClassifier.from_coef(np.eye(3), [-0.0, 0.0, -0.0])
+    model.thresholds_ = [-0.0, 1.0, -0.0]
+    ModelStore.create(stored.with_name("zeros"), model).close()
+    assert ModelStore.doctor(stored.with_name("zeros")) == []
+    with ModelStore.open(stored, "a") as store:
+        store.set_threshold("first", -0.0)
+        store.put_metric("first", "f1", -0.0, 3)
+        with pytest.raises(DataError, match="not a number"):
+            store.put_metric("first", "f1", np.nan, 3)
+        with pytest.raises(DataError, match="key is 5; it must be a string"):
+            store.rename("first", "x", key=5)
+    assert ModelStore.open(stored).verify() == []
+
+
+def test_rows_that_differ_little_do_not_cancel_out(tmp_path):
+    """CRC-32 is linear: the exclusive or of four such checksums would be zero."""
+    names = [f"tag{j}" for j in range(1, 41)]
+    ModelStore.create(tmp_path / "tags", StreamingLabelClassifier.from_coef(np.eye(40), None, names)).close()
+    for first in range(1, 30):
+        path = tmp_path / f"without {first}"
+        shutil.copytree(tmp_path / "tags", path)
+        connection = sqlite3.connect(path / "catalogue.db", isolation_level=None)
+        connection.execute("DELETE FROM version WHERE number BETWEEN ? AND ?", (first, first + 3))
+        connection.close()
+        with pytest.raises(DataError, match="missing, or are too many"):
+            ModelStore.open(path)
+        assert ModelStore.doctor(path)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM classifier WHERE id = 2", "DELETE FROM label WHERE id = 2", "DELETE FROM revision WHERE number = 1"],
+)
+def test_rows_that_are_gone_are_seen_by_doctor(stored, statement):
+    connection = sqlite3.connect(stored / "catalogue.db", isolation_level=None)
+    connection.execute(statement)
+    connection.close()
+    assert ModelStore.doctor(stored)
+
+
+def test_a_reader_may_be_refreshed_while_others_use_it(stored):
+    reader, stop, problems = ModelStore.open(stored), threading.Event(), []
+
+    def use():
+        while not stop.is_set():
+            try:
+                reader.labels()
+                reader.history()
+            except Exception as error:
+                problems.append(repr(error))
+
+    threads = [threading.Thread(target=use) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(60):
+        reader.refresh()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+
+
+def test_the_upgrade_is_seen_where_it_is_still_in_the_log(tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    shutil.copytree(Path(__file__).with_name("formats") / "1", path)
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 53, 0))
+    with ModelStore.open(path, "a") as store:
+        store.rename("late", "later")
+        assert "later" in ModelStore.open(path).label_names
+        shutil.copytree(path, tmp_path / "killed")
+    assert "later" in ModelStore.open(tmp_path / "killed").label_names
+    assert ModelStore.doctor(tmp_path / "killed") == []
+
+
+def test_repair_waits_for_who_writes(stored):
+    with ModelStore.open(stored, "a"), pytest.raises(ConflictError, match="is writing to it"):
+        ModelStore.doctor(stored, repair=True)

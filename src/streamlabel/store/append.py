@@ -152,18 +152,19 @@ def insert_labels(
     relations: list[tuple[int, int, float]] = []
     for j, (place, _) in enumerate(written):
         number, label, report = last + 1 + j, int(labels[j]), states.reports[j]
-        beta = float(report.beta) if np.isfinite(report.beta) else None
-        lam = None if report.lam is None else float(report.lam)
+        beta = float(report.beta) + 0.0 if np.isfinite(report.beta) else None
+        lam = None if report.lam is None else float(report.lam) + 0.0
         neighbours, weights = states.code(j)
-        related = list(zip(ids[neighbours].tolist(), weights.tolist(), strict=True))
+        related = list(zip(ids[neighbours].tolist(), (weights + 0.0).tolist(), strict=True))
         positives, answered = states.positives[j], None
         if keep and positives is not None:
             content, answered = encode_positives(positives)
             answers.append((number, content, answered))
         where = (number, label, place.segment, place.slot, place.start, place.nnz, sums[j], intercept[j])
         facts = (
-            slope[j], shift[j], report.n_yes, report.n_rows - report.n_yes, unasked[j], lam, beta, float(report.share),
-            int(report.anchored), report.loss, int(report.coupled), float(report.gap), relations_digest(related),
+            slope[j], shift[j], report.n_yes, report.n_rows - report.n_yes, unasked[j], lam, beta,
+            float(report.share) + 0.0,
+            int(report.anchored), report.loss, int(report.coupled), float(report.gap) + 0.0, relations_digest(related),
             answered,
         )  # fmt: skip
         rows.append((*where, *facts, place_seal(*where), facts_seal(number, facts)))
@@ -185,7 +186,8 @@ def _new_ids(change: Change, n_new: int, origin: str | None) -> IntArray:
 
 def begin_versions(change: Change, versions: Sequence[tuple[int, int, str, float]]) -> None:
     """Set what labels are from this revision on: (label, classifier, name, threshold) each."""
-    rows = [(*version, version_checksum(*version), change.revision) for version in versions]
+    plain = [(label, number, name, threshold + 0.0) for label, number, name, threshold in versions]
+    rows = [(*version, version_checksum(*version), change.revision) for version in plain]
     change.connection.executemany(
         "INSERT INTO version (label, classifier, name, threshold, checksum, born) VALUES (?, ?, ?, ?, ?, ?)", rows
     )
@@ -231,4 +233,4 @@ def grown(writer: StoreWriter, snapshot: Snapshot, revision: int, states: LabelB
 def _finite(values: np.ndarray, what: str) -> list[float]:
     if not np.isfinite(values).all():
         raise DataError(f"the model has {what} that are not finite; it cannot be stored")
-    return [float(value) for value in values]
+    return [float(value) + 0.0 for value in values]  # SQLite knows no -0.0, and checksums must be of what it gives back

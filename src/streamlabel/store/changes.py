@@ -121,9 +121,11 @@ def note_metric(
 ) -> None:
     """Store a measurement of a label."""
     number = int(snapshot.labels[snapshot.column(label)])
+    if math.isnan(value):
+        raise DataError(f"the measurement {name!r} of {label!r} is not a number")
     with writer.change("metric", {"label": label, "name": name}, key) as change:
         (last,) = change.connection.execute("SELECT coalesce(max(number), 0) FROM metric").fetchone()
-        change.insert("metric", (last + 1, number, name, float(value), int(n_answers), change.revision))
+        change.insert("metric", (last + 1, number, name, float(value) + 0.0, int(n_answers), change.revision))
 
 
 def end_versions(change: Change, labels: Sequence[int]) -> None:

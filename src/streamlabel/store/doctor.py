@@ -65,6 +65,13 @@ def examine(folder: Path, *, repair: bool = False) -> list[Finding]:
 
 
 def _examine(folder: Path, repair: bool) -> list[Finding]:
+    if not repair:
+        return _findings(folder, None)
+    with closing(_writer(folder)) as writer:  # what is judged must not change before it is mended
+        return _findings(folder, writer)
+
+
+def _findings(folder: Path, writer: StoreWriter | None) -> list[Finding]:
     with reading(folder) as connection:
         (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
         read_meta(connection, folder / CATALOGUE)
@@ -77,16 +84,14 @@ def _examine(folder: Path, repair: bool) -> list[Finding]:
     findings = [*_leftovers(folder), *_files(folder)]
     if any(finding.kind == UNREADABLE for finding in findings):
         return findings  # what cannot be opened now may be whole: nothing is judged, nothing is taken out
-    if repair and findings:
-        with closing(_writer(folder)) as writer:
-            findings = [_mend_file(writer, finding) for finding in findings]
+    if writer is not None:
+        findings = [_mend_file(writer, finding) for finding in findings]
     with reading(folder) as connection:
         damaged = list(damaged_versions(folder, connection))
         findings = [_with_labels(connection, finding, damaged) for finding in findings]
     more = [*map(_lost, damaged), *_parts(folder), *_answers(folder), *_history(folder), *_orphans(folder)]
-    if repair and more:
-        with closing(_writer(folder)) as writer:
-            more = _mend_labels(writer, more)
+    if writer is not None and more:
+        more = _mend_labels(writer, more)
     return findings + more
 
 
@@ -97,6 +102,19 @@ def _tables(connection: sqlite3.Connection) -> Iterator[Finding]:
         for row in connection.execute(f"SELECT * FROM {table}").fetchall():
             if _seal_of(row[:-1]) != row[-1]:
                 yield Finding("catalogue", CATALOGUE, f"table {table!r}, row {row[0]!r}", "was written to", remedy)
+
+    lost = (
+        "SELECT v.name FROM version v LEFT JOIN classifier c ON c.id = v.classifier "
+        "LEFT JOIN label l ON l.id = v.label LEFT JOIN revision r ON r.number = l.born "
+        "WHERE c.id IS NULL OR l.id IS NULL OR r.number IS NULL"
+    )
+    for (name,) in connection.execute(lost).fetchall():
+        yield Finding("catalogue", CATALOGUE, f"label {name!r}", "is known in part only", remedy)
+    numbers = [number for (number,) in connection.execute("SELECT number FROM revision ORDER BY number")]
+    latest = "SELECT max(born), max(retired) FROM version UNION SELECT max(revision), 0 FROM metric"
+    used = [one for row in connection.execute(latest) for one in row if one is not None]
+    if numbers != list(range(1, len(numbers) + 1)) or max(used, default=0) > len(numbers):
+        yield Finding("catalogue", CATALOGUE, "table 'revision'", "rows of it are missing", remedy)
 
 
 def _history(folder: Path) -> Iterator[Finding]:

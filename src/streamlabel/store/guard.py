@@ -17,7 +17,6 @@ from typing import Any
 from streamlabel.errors import ConflictError, DataError, Hint, NotFoundError
 from streamlabel.store.format import APPLICATION_ID, CATALOGUE, FORMAT, LOCK
 
-SQLITE_MAGIC = b"SQLite format 3\0"
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 PICKLES = (".pkl", ".pickle", ".joblib")
 
@@ -30,7 +29,10 @@ def check_directory(folder: Path) -> None:
         raise DataError("is a file; a stored model is a directory (pickled models are not read)", source=folder)
     try:
         with os.scandir(folder) as entries:
-            found = {entry.name: entry.stat(follow_symlinks=False).st_mode for entry in entries}
+            found = {}
+            for entry in entries:
+                with suppress(FileNotFoundError):  # a vacuum took it away
+                    found[entry.name] = entry.stat(follow_symlinks=False).st_mode
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", source=folder) from error
     for name in (CATALOGUE, f"{CATALOGUE}-journal", f"{CATALOGUE}-wal", f"{CATALOGUE}-shm", LOCK):
@@ -40,19 +42,25 @@ def check_directory(folder: Path) -> None:
         raise NotFoundError(f"{folder}: there is no {CATALOGUE} in it; this is not a stored model")
 
 
-def check_catalogue_file(folder: Path) -> int:
-    """The format of the catalogue: an SQLite file of ours that this release reads; judged by its bytes alone."""
+def check_catalogue_file(folder: Path) -> None:
+    """Refuse what cannot be a catalogue before SQLite opens it; judged without opening it.
+
+    Whoever opens the file by itself and closes it takes away the locks that SQLite holds on it in the same process.
+    """
     path = folder / CATALOGUE
-    descriptor = open_regular(path)
     try:
-        header = os.read(descriptor, 100)
-    finally:
-        os.close(descriptor)
-    if len(header) < 100 or not header.startswith(SQLITE_MAGIC):
+        size = path.stat().st_size
+    except OSError as error:
+        raise UnreadableError(f"cannot be read: {error.strerror}", source=path) from error
+    if size < 100:
         raise DataError("is not a catalogue", source=path, hint=Hint.BACKUP)
-    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+    _check_journal(path.with_name(f"{CATALOGUE}-journal"))
+
+
+def check_format(application: int, written: int, path: Path) -> int:
+    """The format of a catalogue that is open; refused where it is not ours, or newer than this release."""
+    if application != APPLICATION_ID:
         raise DataError("is a database of another program, not a catalogue of streamlabel", source=path)
-    written = int.from_bytes(header[60:64], "big")
     if written > FORMAT:
         raise DataError(
             f"has format {written}, and this release reads up to {FORMAT}: upgrade streamlabel, or export the model "
@@ -61,23 +69,16 @@ def check_catalogue_file(folder: Path) -> int:
         )
     if written < 1:
         raise DataError("has no format number; its creation did not finish, delete it", source=path)
-    _check_journal(path.with_name(f"{CATALOGUE}-journal"))
     return written
 
 
-def check_length(folder: Path) -> None:
-    """Refuse a catalogue that is shorter than its first page says; its journal has been played back by now."""
+def check_length(folder: Path, expected: int) -> None:
+    """Refuse a catalogue that has not as many bytes as its pages; its journal has been played back by now."""
     path = folder / CATALOGUE
     log = path.with_name(f"{CATALOGUE}-wal")
     if log.exists() and log.stat().st_size:
         return  # the newest pages are there
-    descriptor = open_regular(path)
-    try:
-        header, size = os.read(descriptor, 32), os.fstat(descriptor).st_size
-    finally:
-        os.close(descriptor)
-    page_size = int.from_bytes(header[16:18], "big")
-    expected = int.from_bytes(header[28:32], "big") * (65_536 if page_size == 1 else page_size)
+    size = path.stat().st_size
     if size != expected:
         problem = f"has {size} bytes and should have {expected}"
         raise DataError(f"{problem}; it is damaged", source=path, hint=Hint.DOCTOR_OR_BACKUP)

@@ -17,7 +17,7 @@ import numpy as np
 from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.store.format import CATALOGUE, DENSE, KINDS, MOST_FEATURES, PART, file_name
 from streamlabel.store.guard import check_column
-from streamlabel.store.seals import NOTES, place_seal, seal
+from streamlabel.store.seals import NOTES, combined, place_seal, seal
 from streamlabel.store.segments import FileInfo, Place, Segment, version_checksum
 from streamlabel.store.sqlite import copied, explain
 from streamlabel.types import FloatArray, IntArray
@@ -172,15 +172,13 @@ def _damaged_rows(rows: list[tuple[Any, ...]]) -> list[int]:
 
 
 def _digest(rows: list[tuple[Any, ...]], connection: sqlite3.Connection, revision: int) -> int:
-    found = 0
     queries = (
         f"SELECT v.checksum FROM part v WHERE {LIVE}",
         *(f"SELECT seal FROM {table} WHERE revision <= :revision" for table in NOTES),
     )
     others = [one for query in queries for (one,) in connection.execute(query, {"revision": revision})]
-    for checksum in (*(row[10] for row in rows), *others):
-        found ^= checksum if isinstance(checksum, int) else 1
-    return found
+    checksums = [*(row[10] for row in rows), *others]
+    return combined(np.array([one if isinstance(one, int) else 1 for one in checksums], dtype=np.int64))
 
 
 def _check_sealed(

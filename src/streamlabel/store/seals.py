@@ -21,6 +21,7 @@ import numpy as np
 from streamlabel.types import IntArray
 
 NOTES = ("metric", "event")  # tables whose rows belong to a revision and stay
+_STEPS, _ALL = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB), (1 << 64) - 1
 _PLACE = struct.Struct("<7qd")
 _FACTS = struct.Struct("<qdd3q3dqqdqq")
 _RELATION = struct.Struct("<qd")
@@ -55,7 +56,7 @@ def relations_digest(relations: Iterable[tuple[int, float]]) -> int:
     """The exclusive or of the checksums of the relations (neighbour, weight) of a classifier."""
     found = 0
     for neighbour, weight in relations:
-        found ^= zlib.crc32(_RELATION.pack(neighbour, weight))
+        found ^= mixed(zlib.crc32(_RELATION.pack(neighbour, weight)))
     return found
 
 
@@ -69,12 +70,12 @@ def digest_by_revision(connection: sqlite3.Connection, revisions: Sequence[int])
     changes: dict[int, int] = {}
     for table in ("version", "part"):
         for checksum, born, retired in connection.execute(f"SELECT checksum, born, retired FROM {table}"):
-            changes[born] = changes.get(born, 0) ^ checksum
+            changes[born] = changes.get(born, 0) ^ mixed(checksum)
             if retired is not None:
-                changes[retired] = changes.get(retired, 0) ^ checksum
+                changes[retired] = changes.get(retired, 0) ^ mixed(checksum)
     for table in NOTES:
         for sealed, revision in connection.execute(f"SELECT seal, revision FROM {table}"):
-            changes[revision] = changes.get(revision, 0) ^ sealed
+            changes[revision] = changes.get(revision, 0) ^ mixed(sealed)
     found, digest = {}, 0
     waiting = sorted(changes)
     for revision in sorted(revisions):
@@ -85,5 +86,20 @@ def digest_by_revision(connection: sqlite3.Connection, revisions: Sequence[int])
 
 
 def combined(checksums: IntArray) -> int:
-    """The exclusive or of checksums."""
-    return int(np.bitwise_xor.reduce(np.asarray(checksums, dtype=np.int64), initial=0))
+    """The exclusive or of mixed checksums, as `mixed` gives them one by one."""
+    z = np.asarray(checksums, dtype=np.int64).astype(np.uint64) + np.uint64(_STEPS[0])
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(_STEPS[1])
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(_STEPS[2])
+    return int(np.bitwise_xor.reduce(z ^ (z >> np.uint64(31)), initial=np.uint64(0)).astype(np.int64))
+
+
+def mixed(checksum: int) -> int:
+    """A checksum spread over 64 bits (the steps of splitmix64), as a signed number.
+
+    CRC-32 is linear: without it, the exclusive or of the checksums of several rows that differ little is often zero.
+    """
+    z = (checksum + _STEPS[0]) & _ALL
+    z = ((z ^ (z >> 30)) * _STEPS[1]) & _ALL
+    z = ((z ^ (z >> 27)) * _STEPS[2]) & _ALL
+    z ^= z >> 31
+    return z - (1 << 64) if z >> 63 else z

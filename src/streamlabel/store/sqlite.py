@@ -8,6 +8,7 @@ library has the fix of the WAL-reset bug, else a rollback journal that is trunca
 from __future__ import annotations
 
 import sqlite3
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import Any
 
 from streamlabel.errors import ConflictError, DataError, Hint
 from streamlabel.store.format import APPLICATION_ID, CATALOGUE, FORMAT, SCHEMA
-from streamlabel.store.guard import check_catalogue_file, check_directory, check_length
+from streamlabel.store.guard import check_catalogue_file, check_directory, check_format, check_length
 from streamlabel.store.upgrade_1 import SCHEMA_1, upgrade
 
 # Seconds to wait for another process that holds the catalogue for the moment of a commit.
@@ -24,6 +25,7 @@ PATIENCE = 20.0
 MOST_BYTES_A_VALUE = 1 << 28
 FUNCTIONS = {"coalesce", "count", "length", "max", "min", "sum"}
 READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_PRAGMA}
+_WRONG = (struct.error, TypeError, AttributeError)  # of rows that an upgrade cannot seal
 WRITES = READS | {sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE}
 
 
@@ -37,20 +39,29 @@ def journal_mode(library: tuple[int, ...]) -> str:
 def reading(folder: Path) -> Iterator[sqlite3.Connection]:
     """Open the catalogue read-only, in one transaction: everything that is read belongs to one revision."""
     check_directory(folder)
-    written = check_catalogue_file(folder)
+    check_catalogue_file(folder)
     with explain(folder):
         connection = _open_reader(folder)
         try:
             _harden(connection, READS)
             connection.execute("PRAGMA query_only = ON")
             connection.execute("BEGIN")
+            written = _format_of(connection, folder)
             _check_schema(connection, folder, written)
-            check_length(folder)
             if written < FORMAT:
                 connection = _upgraded(connection)
             yield connection
         finally:
             connection.close()
+
+
+def _format_of(connection: sqlite3.Connection, folder: Path) -> int:
+    """The format of the catalogue as the transaction sees it, which may still be in the log."""
+    names = ("application_id", "user_version", "page_count", "page_size")
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # from here on it is locked
+    application, written, n_pages, page_size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+    check_length(folder, n_pages * page_size)
+    return check_format(application, written, folder / CATALOGUE)
 
 
 def copied(folder: Path) -> sqlite3.Connection:
@@ -73,6 +84,9 @@ def _upgraded(old: sqlite3.Connection) -> sqlite3.Connection:
         old.backup(copy)
         upgrade(copy, SCHEMA)
         _harden(copy, READS)
+    except _WRONG as error:
+        copy.close()
+        raise DataError(f"its tables hold what we do not write ({error}); it is damaged", source=CATALOGUE) from error
     except BaseException:
         copy.close()
         raise
@@ -120,6 +134,9 @@ def _upgrade_in_place(connection: sqlite3.Connection, folder: Path) -> None:
             upgrade(connection, SCHEMA)
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
+    except _WRONG as error:
+        connection.execute("ROLLBACK")
+        raise DataError(f"its tables hold what we do not write ({error}); it is damaged", source=folder) from error
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

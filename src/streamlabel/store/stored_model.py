@@ -164,10 +164,11 @@ class StoredModel:
 
     @contextmanager
     def _catalogue(self) -> Iterator[sqlite3.Connection]:
-        if self._own is None:  # a writer that was closed reads on
-            self._own = _OwnCatalogue(self._snapshot, copied(self.path))
-        with self._own.lock, explain(self.path):
-            yield self._own.connection
+        own = self._own  # kept alive to the end of the block, whatever a refresh puts in its place
+        if own is None:  # a writer that was closed reads on
+            own = self._own = _OwnCatalogue(self._snapshot, copied(self.path))
+        with own.lock, explain(self.path):
+            yield own.connection
 
     def _stored(self) -> StoredClassifiers:
         if self._classifiers is None:

@@ -24,7 +24,7 @@ from streamlabel.errors import DataError, Hint
 from streamlabel.store.format import DENSE, HEADER_SIZE, PART, SPARSE
 from streamlabel.store.guard import WriterLock, now, open_regular
 from streamlabel.store.parts import Part, align, array_content, check_part
-from streamlabel.store.seals import NOTES, combined, digest_by_revision, part_checksum, seal
+from streamlabel.store.seals import NOTES, combined, digest_by_revision, mixed, part_checksum, seal
 from streamlabel.store.segments import (
     LARGEST,
     FileInfo,
@@ -226,6 +226,9 @@ class Change:
         last, digest = self.connection.execute(query).fetchone() or (0, 0)
         self.revision, self.digest = int(last) + 1, int(digest)
         self._about = (self.revision, now(), writer.actor, action, json.dumps(detail, ensure_ascii=False))
+        for what, value in (("key", key), ("actor", writer.actor)):
+            if value is not None and not isinstance(value, str):
+                raise DataError(f"{what} is {value!r}; it must be a string")
         if key is not None:
             self.insert("event", (key, self.revision))
 
@@ -236,7 +239,7 @@ class Change:
             sealed = seal(*row)
             self.connection.execute(f"INSERT INTO {table} VALUES ({places})", (*row, sealed))
             if table in NOTES:
-                self.digest ^= sealed
+                self.digest ^= mixed(sealed)
 
     def end(self, table: str, condition: str, values: Sequence[Any]) -> int:
         """End the live versions or parts of which this is true; how many there were."""
@@ -289,7 +292,7 @@ class Change:
         self.connection.executemany(
             "INSERT INTO part_array VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [(number, *array) for array in arrays]
         )
-        self.digest ^= checksum
+        self.digest ^= mixed(checksum)
 
     def flush(self) -> None:
         """Everything written is on the disk when this returns, and the revision is in the catalogue."""

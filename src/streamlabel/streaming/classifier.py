@@ -196,6 +196,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         """Make a fitted model from a `ModelState`, as a store or another model gives it."""
         model = cls(**parameters)
         settings = settings_of_fit(checked_parameters(model))
+        if state.settings:
+            check_settings(model, state.settings)
         model.n_features_in_ = state.classifiers.n_features
         if feature_names is not None:
             model.feature_names_in_ = np.array(list(feature_names), dtype=object)

@@ -22,6 +22,7 @@ from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import Part
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import canonical_rows
+from streamlabel.streaming.state import ModelState
 from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
 from streamlabel.tagging.learn_report import LearnReport, report_label
 from streamlabel.tagging.text_answers import (
@@ -151,22 +152,21 @@ class Tagger(BaseEstimator):
         if isinstance(texts, str):
             return self.suggest([texts], k)[0]
         found: list[list[tuple[str, float]]] = []
-        for scores in self._scores(texts):
+        for state, scores in self._scores(texts):
             columns = top_k(scores, min(k, scores.shape[1]))
             best = np.take_along_axis(scores, columns, axis=1)
             found += [
-                [(self.classifier_.state_.names[int(j)], float(s)) for j, s in zip(*row, strict=True)]
+                [(state.names[int(j)], float(s)) for j, s in zip(*row, strict=True)]
                 for row in zip(columns, best, strict=True)
             ]
         return found
 
     def predict(self, texts: Iterable[str]) -> list[list[str]]:
         """Predict, for each text, the labels whose score exceeds their threshold, in order of arrival."""
-        names, thresholds = self.label_names_, self.classifier_.state_.decisions.thresholds
         return [
-            [names[j] for j in np.flatnonzero(row)]
-            for scores in self._scores(texts)
-            for row in np.asarray(scores > thresholds)
+            [state.names[j] for j in np.flatnonzero(row).tolist()]
+            for state, scores in self._scores(texts)
+            for row in np.asarray(scores > state.decisions.thresholds)
         ]
 
     def knows(self, texts: Iterable[str]) -> list[bool]:
@@ -341,12 +341,12 @@ class Tagger(BaseEstimator):
         self._check_fitted()
         return self.classifier_.state_.names.number(str(label))
 
-    def _scores(self, texts: Iterable[str]) -> Iterator[FloatArray]:
-        """Scores (k, n_labels) of the texts, so many at a time."""
+    def _scores(self, texts: Iterable[str]) -> Iterator[tuple[ModelState, FloatArray]]:
+        """Scores (k, n_labels) of the texts, so many at a time, and the model that they all come from."""
         self._check_fitted()
-        checked = check_texts(texts)
+        checked, state = check_texts(texts), self.classifier_.state_
         for start in range(0, len(checked), AT_ONCE):
-            yield self.classifier_.decision_function(self._features(checked[start : start + AT_ONCE]))
+            yield state, state.classifiers.scores(self._features(checked[start : start + AT_ONCE]))
 
     def _features(self, texts: list[str]) -> Any:
         """The texts as float64 rows, sparse (csr_array) or dense, as the classifier keeps them."""
