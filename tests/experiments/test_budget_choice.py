@@ -65,7 +65,9 @@ def test_the_trials_are_those_of_the_learner_rows_and_labels(past):
         found.append((rows_of(X), rows_of(judged.X), hidden.tolist()))
 
     held = FitMemory.sample(N_ROWS, 3, N_LABELS)
-    memory = FitMemory(past.X, past.Y_past, np.zeros((len(held), N_LABELS)), held, np.zeros(len(held)), seed=3)
+    memory = FitMemory(
+        past.X, past.Y_past, np.zeros((len(held), N_LABELS)), held, np.zeros(len(held)), seed=3, beta=1.0, centre=True
+    )
     memory.trials(50, np.zeros((N_ROWS, N_LABELS)), np.zeros(N_LABELS), run=look)
     trials = trials_of(past, 50)
     assert [(one.learned.tolist(), rows_of(one.X_held), one.judged.tolist()) for one in trials] == found
