@@ -254,8 +254,7 @@ def test_predictions_while_labels_are_added_come_from_one_model(problem):
     assert problems == []
 
 
-def test_the_writer_still_counts_what_it_ended(stored):
-    """A damaged index must not leave two versions of a label alive without a word."""
+def test_a_version_ends_once(stored):
     writer = StoreWriter(stored)
     try:
         with writer.change("test", {}) as change:

@@ -18,7 +18,7 @@ from streamlabel.store.assemble import assemble
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.damage import check_versions
 from streamlabel.store.format import CATALOGUE, PART, SPARSE
-from streamlabel.store.parts import Part, list_parts, read_part
+from streamlabel.store.parts import ARRAY_COLUMNS, Part, list_parts, read_part
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_files, read_meta
 from streamlabel.store.seals import place_seal, seal
 from streamlabel.store.segments import FileInfo, Place, Segment
@@ -151,8 +151,7 @@ def _revive_part(change: Change, number: int) -> None:
     """A new part with the content of an old one, on the same arrays."""
     run = change.connection.execute
     name, content = run("SELECT name, content FROM part WHERE number = ?", (number,)).fetchone()
-    columns = "name, dtype, shape, segment, start, n_bytes, checksum"
-    arrays = run(f"SELECT {columns} FROM part_array WHERE part = ?", (number,)).fetchall()
+    arrays = run(f"SELECT {ARRAY_COLUMNS} FROM part_array WHERE part = ?", (number,)).fetchall()
     (last,) = run("SELECT max(number) FROM part").fetchone()
     change.begin_part(last + 1, name, content, arrays)
 

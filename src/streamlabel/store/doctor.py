@@ -24,7 +24,7 @@ from streamlabel.store.changes import end_versions
 from streamlabel.store.damage import DamagedVersion, damaged_versions
 from streamlabel.store.format import CATALOGUE, HEADER_SIZE
 from streamlabel.store.guard import UnreadableError, open_regular
-from streamlabel.store.parts import read_part
+from streamlabel.store.parts import ARRAY_COLUMNS, read_part
 from streamlabel.store.reader import latest_revision, read_files, read_meta
 from streamlabel.store.seals import digest_by_revision, facts_seal, part_checksum, seal
 from streamlabel.store.segments import create_file, header_of, header_problem, sync_directory, write_at
@@ -218,14 +218,11 @@ def _parts(folder: Path) -> Iterator[Finding]:
                 remedy = f"repair takes the part out: {WITHOUT.get(name, 'what it held is lost; put it again')}"
                 yield Finding("part", name, f"part {name!r}", str(error.args[0]), remedy)
         query = "SELECT number, name, content, checksum, retired FROM part WHERE retired IS NOT NULL"
-        columns = "name, dtype, shape, segment, start, n_bytes, checksum"
         for number, name, content, expected, retired in connection.execute(query).fetchall():
-            arrays = connection.execute(f"SELECT {columns} FROM part_array WHERE part = ?", (number,)).fetchall()
+            arrays = connection.execute(f"SELECT {ARRAY_COLUMNS} FROM part_array WHERE part = ?", (number,)).fetchall()
             if part_checksum(name, content, arrays) != expected:
                 where = f"part {name!r} before revision {retired}"
-                yield Finding(
-                    HISTORY, name, where, "was written to", "older revisions cannot use it; vacuum forgets it"
-                )
+                yield Finding(HISTORY, name, where, "was written to", FORGETTABLE)
 
 
 def _answers(folder: Path) -> Iterator[Finding]:

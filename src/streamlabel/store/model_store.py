@@ -17,7 +17,6 @@ from scipy import sparse
 
 from streamlabel.errors import ConflictError, DataError
 from streamlabel.store import changes
-from streamlabel.store import changes as vacuum
 from streamlabel.store.append import append_labels, check_grown, write_model
 from streamlabel.store.changes import Learn, relearn_label
 from streamlabel.store.doctor import Finding, examine
@@ -222,7 +221,7 @@ class ModelStore(StoredModel):
     def vacuum(self, *, keep_from: int | None = None) -> int:
         """Forget the revisions before ``keep_from`` (all but the newest); returns the bytes that were freed."""
         with explain(self.path):
-            freed = vacuum.vacuum(self._writing(), self._snapshot, keep_from)
+            freed = changes.vacuum(self._writing(), self._snapshot, keep_from)
         self._reload()
         return freed
 

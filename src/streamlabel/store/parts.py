@@ -24,6 +24,7 @@ from streamlabel.store.segments import FileInfo, map_file
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 TYPES = re.compile(r"[<|](?:[fiu][1248]|b1)")
 ALIGNMENT = 64
+ARRAY_COLUMNS = "name, dtype, shape, segment, start, n_bytes, checksum"  # of part_array, all but the part
 MOST_READ = 64 << 20  # bytes of an array that is read instead of mapped
 
 
@@ -87,9 +88,7 @@ def read_part(
     if number is None:
         raise NotFoundError(f"{folder}: revision {revision} has no part {name!r}")
     found = connection.execute("SELECT content, checksum FROM part WHERE number = ?", (number,)).fetchone()
-    rows = connection.execute(
-        "SELECT name, dtype, shape, segment, start, n_bytes, checksum FROM part_array WHERE part = ?", (number,)
-    ).fetchall()
+    rows = connection.execute(f"SELECT {ARRAY_COLUMNS} FROM part_array WHERE part = ?", (number,)).fetchall()
     source = folder / CATALOGUE
     try:
         value = json.loads(found[0])
