@@ -96,10 +96,11 @@ def _learn(
     if isinstance(data, TextDataset):
         tagger = Tagger(vectorizer, classifier).fit(data.texts, data.Y, data.label_names)
         tagger.save(path, **options)
+        stored = ModelStore.open(path)
     else:
         classifier.fit(data.X, data.Y, label_names=data.label_names)
-        ModelStore.create(path, classifier, **options).close()
-    with ModelStore.open(path) as store:
+        stored = ModelStore.create(path, classifier, **options)
+    with stored as store:
         return store.sizes(), store.n_features
 
 

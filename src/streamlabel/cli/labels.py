@@ -185,12 +185,12 @@ def _learned(store: ModelStore, record: LabelRecord) -> float:
     """The threshold of the oldest revision that has the label with the same classifier."""
     for revision in reversed(store.history(record.name)):
         try:
-            with ModelStore.open(store.path, revision=revision.number) as older:
-                same = [one for one in older.labels() if (one.id, one.checksum) == (record.id, record.checksum)]
+            older = store.labels(revision.number)
         except NotFoundError:  # a vacuum forgot it
             continue
-        if same:
-            return same[0].threshold
+        for one in older:
+            if (one.id, one.checksum) == (record.id, record.checksum):
+                return one.threshold
     return record.threshold
 
 

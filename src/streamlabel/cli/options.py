@@ -30,7 +30,7 @@ from streamlabel.data.load import (
     read_text_rows,
 )
 from streamlabel.data.xc_svmlight import states_shape
-from streamlabel.errors import ConflictError, DataError, Hint, NotFoundError, did_you_mean
+from streamlabel.errors import ConflictError, DataError, NotFoundError, did_you_mean
 from streamlabel.store.model_store import ModelStore
 from streamlabel.tagging.tagger import VECTORIZER, Tagger
 from streamlabel.types import Dataset, TextDataset
@@ -246,13 +246,12 @@ def has_texts(store: ModelStore) -> bool:
 
 def open_model(path: Path, mode: str = "r", *, actor: str = "") -> tuple[ModelStore, Tagger | None]:
     """The stored model, and as a tagger where it takes texts."""
+    store = ModelStore.open(path, mode, actor=actor)
     try:
-        tagger = Tagger.open(path, mode, actor=actor)
-    except DataError as error:
-        if error.hint is not Hint.TAKES_ROWS:
-            raise
-        return ModelStore.open(path, mode, actor=actor), None
-    return tagger.store, tagger
+        return store, Tagger.of_store(store) if has_texts(store) else None
+    except BaseException:
+        store.close()
+        raise
 
 
 def new_model_path(path: Path) -> None:

@@ -22,11 +22,9 @@ from streamlabel.cli.options import (
 )
 from streamlabel.cli.output import format_table, json_option, write
 from streamlabel.errors import ConflictError, DataError, NotFoundError, StreamlabelError
-from streamlabel.store.damage import check_labels
 from streamlabel.store.doctor import HISTORY, Finding
 from streamlabel.store.history import LabelChange, Revision
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.sqlite import reading
 
 SHOWN = 4
 
@@ -83,8 +81,7 @@ def rollback(model: Path, revision: int | None, label: str | None, actor: str, d
         before = store.revision
         changes = _undone(store, revision, label)
         if dry_run:
-            with reading(model) as connection:
-                check_labels(model, connection, (change.id for change in changes), revision)
+            store.check_revision(revision, changes)
         else:
             store.rollback(revision, label=label)
             changes = store.diff(before)

@@ -244,6 +244,11 @@ class ModelStore(StoredModel):
             with explain(self.path):
                 yield self._writer.connection
 
+    @property
+    def can_write(self) -> bool:
+        """Whether the store is open to append."""
+        return self._writer is not None
+
     def check_writing(self) -> None:
         """Raise an error if the store is open for reading only."""
         self._writing()

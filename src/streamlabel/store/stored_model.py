@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array
 from streamlabel.errors import DataError, NotFoundError
 from streamlabel.store.assemble import assemble
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
+from streamlabel.store.damage import check_labels
 from streamlabel.store.doctor import HISTORY, examine
 from streamlabel.store.history import (
     LabelChange,
@@ -32,7 +33,7 @@ from streamlabel.store.history import (
     records_of,
 )
 from streamlabel.store.parts import Part, list_parts, read_part
-from streamlabel.store.reader import LIVE, Snapshot, damaged_columns, load_snapshot, read_files
+from streamlabel.store.reader import LIVE, Snapshot, damaged_columns, load_snapshot, read_files, read_snapshot
 from streamlabel.store.segments import map_file
 from streamlabel.store.sqlite import copied, explain
 from streamlabel.streaming.classifier import StreamingLabelClassifier
@@ -95,10 +96,13 @@ class StoredModel:
         with self._catalogue() as connection:
             return assemble(self._snapshot, connection, self._stored(), learning=learning, maps=self._maps())
 
-    def labels(self) -> list[LabelRecord]:
-        """The records of all labels: everything that is known about each."""
+    def labels(self, revision: int | None = None) -> list[LabelRecord]:
+        """The records of all labels: everything that is known about each; of an older revision if one is given."""
         with self._catalogue() as connection:
-            return records_of(connection, self._snapshot)
+            known = self._snapshot
+            if revision is not None:
+                known = read_snapshot(self.path, connection, revision, known.segments, mapped=self.mapped)
+            return records_of(connection, known)
 
     def history(self, label: str | None = None) -> list[Revision]:
         """Every revision, newest first; or those that touched a label."""
@@ -109,6 +113,11 @@ class StoredModel:
         """The changes of the labels between two revisions; up to the one that is read by default."""
         with self._catalogue() as connection:
             return read_diff(connection, self.path, before, self.revision if after is None else after)
+
+    def check_revision(self, revision: int, changes: Iterable[LabelChange]) -> None:
+        """Raise an error if a label of these changes is damaged in a revision, so that it could not come back."""
+        with self._catalogue() as connection:
+            check_labels(self.path, connection, (change.id for change in changes), revision)
 
     def metrics(self, label: str | None = None) -> list[Metric]:
         """Measurements that were noted with `put_metric`, oldest first."""

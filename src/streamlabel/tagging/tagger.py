@@ -6,6 +6,7 @@ import copy
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, overload
 
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_array
 from streamlabel.data.text import check_texts
 from streamlabel.errors import ConflictError, DataError, Hint
 from streamlabel.metrics.topk import check_k, top_k
+from streamlabel.store.append import write_model
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import Part
 from streamlabel.streaming.classifier import StreamingLabelClassifier
@@ -259,9 +261,7 @@ class Tagger(BaseEstimator):
         parts = {VECTORIZER: Part(state.content, state.arrays)}
         if keep_rows:
             parts[TEXTS] = Part({}, {"digests": self.text_digests_})
-        ModelStore.create(
-            path, self.classifier_, keep_rows=keep_rows, parts=parts, private=private, actor=actor
-        ).close()
+        write_model(Path(path), self.classifier_, keep_rows=keep_rows, parts=parts, private=private, actor=actor)
 
     @classmethod
     def open(
@@ -280,20 +280,25 @@ class Tagger(BaseEstimator):
         """
         store = ModelStore.open(path, mode, mapped=mapped, actor=actor)
         try:
-            names = store.parts()
-            if VECTORIZER not in names:
-                raise DataError("a model without texts", source=store.path, hint=Hint.TAKES_ROWS)
-            part = store.get_part(VECTORIZER)
-            digests = store.get_part(TEXTS).arrays.get("digests") if TEXTS in names and mode == "a" else None
-            tagger = cls.from_parts(
-                VectorizerState(part.content, part.arrays),
-                store.model(learning=mode == "a"),
-                digests=digests,
-                brought=vectorizer,
-            )
+            return cls.of_store(store, vectorizer=vectorizer)
         except BaseException:
             store.close()
             raise
+
+    @classmethod
+    def of_store(cls, store: ModelStore, *, vectorizer: Any = None) -> Self:
+        """Make the tagger of a store that is open already; it can learn if the store was opened to append."""
+        names = store.parts()
+        if VECTORIZER not in names:
+            raise DataError("a model without texts", source=store.path, hint=Hint.TAKES_ROWS)
+        part = store.get_part(VECTORIZER)
+        digests = store.get_part(TEXTS).arrays.get("digests") if TEXTS in names and store.can_write else None
+        tagger = cls.from_parts(
+            VectorizerState(part.content, part.arrays),
+            store.model(learning=store.can_write),
+            digests=digests,
+            brought=vectorizer,
+        )
         tagger._store = store
         return tagger
 
