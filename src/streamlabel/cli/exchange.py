@@ -8,18 +8,11 @@ from typing import Any
 
 import click
 
-from streamlabel.cli.add_label import report_data
-from streamlabel.cli.options import (
-    actor_option,
-    did_you_mean,
-    dry_run_option,
-    model_argument,
-    open_model,
-    plural,
-)
-from streamlabel.cli.output import format_table, json_option, note, write
+from streamlabel.cli.add_label import open_model, report_data
+from streamlabel.cli.models import actor_option, dry_run_option, model_argument
+from streamlabel.cli.output import format_table, json_option, note, plural, write
 from streamlabel.data.annotations import TOOLS, Annotations, load_annotations
-from streamlabel.errors import ConflictError, NotFoundError
+from streamlabel.errors import ConflictError, NotFoundError, did_you_mean
 from streamlabel.exchange.export import FORMATS, export, format_of_ending
 from streamlabel.tagging.import_plan import Plan, begin_tagger, carry_out, plan_import
 from streamlabel.tagging.tagger import Tagger

@@ -8,19 +8,9 @@ from typing import Any
 
 import click
 
-from streamlabel.cli.options import (
-    FileOptions,
-    actor_option,
-    dry_run_option,
-    file_options,
-    megabytes,
-    model_argument,
-    new_model_path,
-    plural,
-    read_set,
-    say_twins,
-)
-from streamlabel.cli.output import json_option, note, write
+from streamlabel.cli.models import actor_option, dry_run_option, megabytes, model_argument, new_model_path, say_twins
+from streamlabel.cli.options import FileOptions, file_options, read_set
+from streamlabel.cli.output import json_option, note, plural, write
 from streamlabel.data.load import TextColumns
 from streamlabel.store.history import StoreSizes
 from streamlabel.store.model_store import ModelStore

@@ -87,6 +87,19 @@ def plural(number: int, word: str) -> str:
     return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
+OFTEN = 0.2
+
+
+def fires_lines(fires: dict[str, int] | None, unit: str) -> list[str]:
+    """How often a label fires, and what to do where that is very often."""
+    if fires is None:
+        return []
+    n_yes, n_texts = fires["n_yes"], fires["n_looked_at"]
+    line = f"it fires on {n_yes:,} of {plural(n_texts, unit)} of fit ({n_yes / n_texts:.1%})"
+    often = "that is often: give more no answers, or raise the threshold with 'streamlabel threshold'"
+    return [line, often] if n_yes > OFTEN * n_texts else [line]
+
+
 def note(message: str) -> None:
     """What goes on, on stderr, for a person who watches; silent when stderr is not a terminal."""
     if sys.stderr.isatty():

@@ -18,15 +18,8 @@ import click
 import numpy as np
 from scipy import sparse
 
-from streamlabel.cli.options import (
-    FileOptions,
-    file_options,
-    has_texts,
-    model_argument,
-    read_set,
-    read_texts,
-    say_guess,
-)
+from streamlabel.cli.models import has_texts, model_argument
+from streamlabel.cli.options import FileOptions, file_options, read_set, read_texts, say_guess
 from streamlabel.cli.output import format_table, json_option, note, plural, progress_bar, remark, write
 from streamlabel.data.csv_table import guarded
 from streamlabel.data.files import replacing
@@ -36,10 +29,10 @@ from streamlabel.metrics.decisions import DecisionAccumulator
 from streamlabel.metrics.evaluate import evaluate as measure
 from streamlabel.metrics.row_blocks import RowBlocks
 from streamlabel.store.model_store import ModelStore
+from streamlabel.store.parts import VECTORIZER
 from streamlabel.store.predict import RowLabels, predict_rows, rows_within
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import canonical_rows
-from streamlabel.tagging.tagger import VECTORIZER
 from streamlabel.tagging.vectorizers import VectorizerState, restore_vectorizer
 from streamlabel.types import CSR, Dataset, FloatArray, TextDataset
 

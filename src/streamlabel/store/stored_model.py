@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import weakref
@@ -9,17 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array
 
 from streamlabel.errors import DataError, NotFoundError
-from streamlabel.store.assemble import assemble
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.damage import check_labels
-from streamlabel.store.doctor import HISTORY, examine
 from streamlabel.store.history import (
     LabelChange,
     LabelRecord,
@@ -36,11 +34,13 @@ from streamlabel.store.parts import Part, list_parts, read_part
 from streamlabel.store.reader import LIVE, Snapshot, damaged_columns, load_snapshot, read_files, read_snapshot
 from streamlabel.store.segments import map_file
 from streamlabel.store.sqlite import copied, explain
-from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.types import CSR, FloatArray
+from streamlabel.validation import checked_matrix
 
-Self = TypeVar("Self", bound="StoredModel")
+if TYPE_CHECKING:
+    from streamlabel.streaming.classifier import StreamingLabelClassifier
+
+CACHE = 1 << 30
 
 
 class StoredModel:
@@ -53,6 +53,22 @@ class StoredModel:
         self._cache, self.mapped = BlockCache(cache_bytes), mapped
         self._classifiers: StoredClassifiers | None = None
         self._own: _OwnCatalogue | None = None if catalogue is None else _OwnCatalogue(snapshot, catalogue)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        revision: int | None = None,
+        leave_out_damaged: bool = False,
+        cache_bytes: int = CACHE,
+        mapped: bool = True,
+    ) -> Self:
+        """Open a stored model to read; the parameters are those of `ModelStore.open`."""
+        snapshot, catalogue = load_snapshot(Path(path), revision, lenient=leave_out_damaged, mapped=mapped)
+        if leave_out_damaged:
+            snapshot = without_damaged(snapshot)
+        return cls(snapshot, cache_bytes, catalogue=catalogue, mapped=mapped)
 
     @property
     def path(self) -> Path:
@@ -82,7 +98,7 @@ class StoredModel:
 
     def scores(self, X: ArrayLike | CSR) -> FloatArray:
         """Scores (n, m), columns as in `label_names`: the same bits as `model().decision_function(X)`."""
-        matrix = canonical_rows(check_array(X, accept_sparse="csr", dtype=np.float64))
+        matrix = checked_matrix(X)
         if matrix.shape[1] != self.n_features:
             raise DataError(f"X has {matrix.shape[1]} features; the stored model has {self.n_features}")
         return self._stored().scores(matrix)
@@ -93,6 +109,8 @@ class StoredModel:
         It can learn further labels; they are not stored before `append`. ``learning`` False leaves out the rows that
         it was fitted on, which saves reading them.
         """
+        from streamlabel.store.assemble import assemble  # with scikit-learn, which takes a second
+
         with self._catalogue() as connection:
             return assemble(self._snapshot, connection, self._stored(), learning=learning, maps=self._maps())
 
@@ -143,6 +161,8 @@ class StoredModel:
 
     def verify(self) -> list[str]:
         """Read every row of this revision, and all that is said about it; what is wrong. [] where all is whole."""
+        from streamlabel.store.doctor import HISTORY, examine
+
         damaged = list(damaged_columns(self._snapshot))
         said = {("label", int(self._snapshot.labels[column])) for column, _ in damaged}
         others = (finding for finding in examine(self.path) if (finding.kind, finding.subject) not in said)
@@ -154,7 +174,7 @@ class StoredModel:
     def close(self) -> None:
         """Do nothing: a reader holds nothing."""
 
-    def __enter__(self: Self) -> Self:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d
 
 from streamlabel.classifier.losses import get_loss
 from streamlabel.errors import DataError, NotFoundError
@@ -68,6 +66,9 @@ def coded(labels: CSR, fit_intercept: bool) -> FloatArray:
 
 def read_past_labels(y: Any, n_rows: int, owner: str) -> tuple[CSR, Any]:
     """Labels (n, m) from what was passed as y, and the classes if y is a vector of classes (else None)."""
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_array, column_or_1d
+
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None")
     if not sparse.issparse(y):

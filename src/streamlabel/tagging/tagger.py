@@ -16,17 +16,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array
 
-from streamlabel.data.text import check_texts
+from streamlabel.data.terms import check_texts
 from streamlabel.errors import ConflictError, DataError, Hint
-from streamlabel.metrics.topk import check_k, top_k
+from streamlabel.metrics.topk import check_k
 from streamlabel.store.append import write_model
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.parts import Part
+from streamlabel.store.parts import TEXTS, VECTORIZER, Part
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.streaming.state import ModelState
 from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
 from streamlabel.tagging.learn_report import LearnReport, report_label
+from streamlabel.tagging.suggester import AT_ONCE, best_labels
 from streamlabel.tagging.text_answers import (
     Answers,
     TextIndex,
@@ -42,9 +43,6 @@ from streamlabel.tagging.text_answers import (
 from streamlabel.tagging.vectorizers import VectorizerState, make_vectorizer, restore_vectorizer, vectorizer_state
 from streamlabel.types import CSR, FloatArray
 from streamlabel.validation import check_label_names
-
-AT_ONCE = 1024
-VECTORIZER, TEXTS = "vectorizer", "texts"  # the parts of a store that hold them
 
 
 class Tagger(BaseEstimator):
@@ -155,12 +153,7 @@ class Tagger(BaseEstimator):
             return self.suggest([texts], k)[0]
         found: list[list[tuple[str, float]]] = []
         for state, scores in self._scores(texts):
-            columns = top_k(scores, min(k, scores.shape[1]))
-            best = np.take_along_axis(scores, columns, axis=1)
-            found += [
-                [(state.names[int(j)], float(s)) for j, s in zip(*row, strict=True)]
-                for row in zip(columns, best, strict=True)
-            ]
+            found += best_labels(state.names, scores, k)
         return found
 
     def predict(self, texts: Iterable[str]) -> list[list[str]]:
