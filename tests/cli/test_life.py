@@ -299,22 +299,3 @@ def test_a_file_of_no_known_form_asks_for_the_option(model: Path, tmp_path: Path
     for command in (["fit", tmp_path / "new"], ["predict", model], ["evaluate", model]):
         assert "--format" in call(*command, tmp_path / "what", code=1).stderr
     assert call("predict", model, tmp_path / "what", "--format", "lines").stdout.count("row") == 1
-
-
-def test_a_command_opens_the_model_once(
-    model: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = []
-    real = ModelStore.open.__func__  # type: ignore[attr-defined]
-    monkeypatch.setattr(
-        ModelStore, "open", classmethod(lambda *given, **more: opened.append(1) or real(*given, **more))
-    )
-    yes = write_texts(tmp_path / "yes.txt", [DATA.texts[i] for i in DATA.rows["railways"][:3]])
-    for command in (
-        ["suggest", model, "trains"], ["explain", model, "trains"], ["export", model, tmp_path / "labels.csv"],
-        ["add-label", model, "railways", "--yes", yes, "--dry-run"], ["add-label", model, "railways", "--yes", yes],
-        ["predict", model, yes], ["labels", model], ["rename", model, "railways", "rails"], ["retire", model, "rails"],
-    ):  # fmt: skip
-        opened.clear()
-        call(*command)
-        assert len(opened) == 1, command[0]

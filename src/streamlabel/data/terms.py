@@ -93,7 +93,8 @@ class TermRows:
         """X of these texts, (n_texts, n_terms); terms outside the vocabulary count nothing."""
         counted = [self._count(text) for text in check_texts(texts)]
         starts = np.cumsum([0, *map(len, counted)])
-        columns = np.fromiter(chain.from_iterable(counted), np.int32, starts[-1])
+        starts = starts.astype(sparse.get_index_dtype(maxval=starts[-1]))
+        columns = np.fromiter(chain.from_iterable(counted), starts.dtype, starts[-1])
         values = np.fromiter(chain.from_iterable(one.values() for one in counted), self.idf.dtype, starts[-1])
         counts = sparse.csr_array((values, columns, starts), shape=(len(counted), len(self._column)))
         counts.sort_indices()
