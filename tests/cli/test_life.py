@@ -65,6 +65,11 @@ def test_add_label_says_how_often_it_fires(model: Path, ask: Ask, call: Call, tm
     assert "that is often: give more no answers" in printed
 
 
+def test_no_without_yes_has_its_own_message(model: Path, call: Call, tmp_path: Path) -> None:
+    no = write_texts(tmp_path / "no.txt", DATA.texts[:2])
+    assert "--no is given without --yes" in call("add-label", model, "hospitals", "--no", no, code=2).stderr
+
+
 def test_a_dry_run_learns_and_stores_nothing(model: Path, ask: Ask, tmp_path: Path) -> None:
     yes = write_texts(tmp_path / "yes.txt", [DATA.texts[i] for i in DATA.rows["hospitals"][:6]])
     dry = ask("add-label", model, "hospitals", "--yes", yes, "--dry-run")

@@ -35,6 +35,7 @@ TEXTS = [
     "diff MODEL 1",
     "rollback MODEL 1",
     "rollback MODEL 1 --dry-run",
+    "undo MODEL",
     "rollback MODEL --label football",
     "rename MODEL football soccer",
     "rename MODEL football soccer --dry-run",

@@ -55,6 +55,8 @@ def add_label(
     each yes, and fewer than 100, other texts of fit are taken for no, too, and the label is kept from firing much more
     often than labels do (--weak-no 0: neither). With --dry-run it is learned and reported, and not stored.
     """
+    if no is not None and file is None and yes is None:
+        raise click.UsageError("--no is given without --yes: give --yes FILE, too, with at least one text")
     if (file is None) == (yes is None) or (file is not None and no is not None):
         raise click.UsageError("give the answers: --yes FILE and perhaps --no FILE, or --file FILE")
     options = FileOptions.of(arguments)

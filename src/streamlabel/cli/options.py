@@ -32,6 +32,7 @@ from streamlabel.types import Dataset, TextDataset
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 READABLE = ("arff", "csv", "jsonl", "ndjson", "npz", "parquet", "svm", "tsv")
+ID_OPTION = {"jsonl": "id_field", "parquet": "id_column"}
 SECOND_FILE = {"arff": "xml", "npz": "Y_path", "xc": "labels_path"}  # what their readers call it
 
 
@@ -45,6 +46,7 @@ class FileOptions:
     tag_delimiter: str | None = None
     split: str = "train"
     labels_file: str | None = None
+    id: str | None = None
 
     @classmethod
     def of(cls, arguments: dict[str, Any]) -> FileOptions:
@@ -117,6 +119,10 @@ def read_set(
     elif format == "parquet":
         given = {"text_column": options.text, "labels_column": options.labels}
         more = {name: column for name, column in given.items() if column is not None}
+    if options.id is not None:
+        if format not in ID_OPTION:
+            raise DataError(f"--id is for {' and '.join(ID_OPTION)}, and this is {format}", source=path)
+        more[ID_OPTION[format]] = options.id
     data = load_dataset(source, format, **more)
     if format == "svmlight" and isinstance(data, Dataset) and not states_shape(head):
         data = _without_empty_labels(data, path, say=learning)
@@ -148,6 +154,8 @@ def read_texts(path: str, options: FileOptions, other: str | None = None) -> Ite
     """
     _check(path)
     if options.format == "lines" or (options.format is None and path.endswith((".txt", ".txt.gz"))):
+        if options.id is not None:
+            raise DataError("one text a line, without ids; --id is for JSONL and CSV", source=path)
         yield from read_text_lines(path)
         return
     source, head = replayable(path)
@@ -163,7 +171,7 @@ def read_texts(path: str, options: FileOptions, other: str | None = None) -> Ite
             raise DataError("holds no rows; is it the right file, and whole?", source=path)
         raise DataError("holds no texts; give JSONL, CSV, or one text a line (--format lines)", source=path)
     say_guess(path, columns)
-    yield from read_text_rows(source, columns, other)
+    yield from read_text_rows(source, columns, other, options.id)
 
 
 def say_guess(path: str, columns: TextColumns | None) -> None:

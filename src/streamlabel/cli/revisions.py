@@ -1,4 +1,4 @@
-"""``streamlabel history``, ``diff``, ``rollback``, ``rename``, ``retire``, ``doctor``, ``vacuum``: what happened."""
+"""``streamlabel history``, ``diff``, ``rollback``, ``undo``, ``rename``, ``retire``, ``doctor``, ``vacuum``."""
 
 from __future__ import annotations
 
@@ -66,19 +66,34 @@ def diff(model: Path, before: int, after: int | None, as_json: bool) -> None:
 @dry_run_option
 @json_option
 def rollback(model: Path, revision: int | None, label: str | None, actor: str, dry_run: bool, as_json: bool) -> None:
-    """Make MODEL what it was in REVISION, or one label what it was.
+    """Make MODEL what it was in REVISION, or one label what it was; without either, undo the last change.
 
-    That is a new revision: nothing is lost, and a roll-back can be rolled back. It is a change, too: --label without a
-    REVISION undoes itself when it is repeated; to go further back, give the REVISION.
+    That is a new revision: nothing is lost, and a roll-back can be rolled back. It is a change, too: without a REVISION
+    it undoes itself when it is repeated; to go further back, give the REVISION.
     """
-    if revision is None and label is None:
-        raise click.UsageError(
-            f"say where to go: a REVISION, or --label NAME ('streamlabel history {model}' lists them)"
-        )
+    _go_back(model, revision, label, actor, dry_run, as_json)
+
+
+@click.command()
+@model_argument
+@actor_option
+@dry_run_option
+@json_option
+def undo(model: Path, actor: str, dry_run: bool, as_json: bool) -> None:
+    """Undo the last change of MODEL, as rollback does without a REVISION; done twice, it brings the change back."""
+    _go_back(model, None, None, actor, dry_run, as_json)
+
+
+def _go_back(model: Path, revision: int | None, label: str | None, actor: str, dry_run: bool, as_json: bool) -> None:
+    undone: Revision | None = None
     with open_store(model, dry_run=dry_run, actor=actor) as store:
-        if label is not None:
-            revision = _revision_before(store, label) if revision is None else revision
-        assert revision is not None
+        if revision is None and label is not None:
+            revision = _revision_before(store, label)
+        elif revision is None:
+            undone, *older = store.history()
+            if store.revision - 1 not in [one.number for one in older] or undone.action == "vacuum":
+                raise DataError("there is no change to undo", source=model)
+            revision = store.revision - 1
         before = store.revision
         changes = _undone(store, revision, label)
         if dry_run:
@@ -87,7 +102,7 @@ def rollback(model: Path, revision: int | None, label: str | None, actor: str, d
             store.rollback(revision, label=label)
             changes = store.diff(before)
         number = None if dry_run else store.revision
-    _write_changes(changes, number, as_json)
+    _write_changes(changes, number, as_json, model, undone)
 
 
 @click.command()
@@ -159,10 +174,24 @@ def _undone(store: StoredModel, revision: int, label: str | None) -> list[LabelC
     return [change for change in changes if change.id in mine]
 
 
-def _write_changes(changes: list[LabelChange], number: int | None, as_json: bool) -> None:
-    data = {"revision": number, "dry_run": number is None, "changes": _as_data(changes)}
+def _write_changes(
+    changes: list[LabelChange],
+    number: int | None,
+    as_json: bool,
+    model: Path | None = None,
+    undone: Revision | None = None,
+) -> None:
+    """Write what became of labels; of ``undone``, the change of ``model`` that was undone, also how to redo it."""
+    data: dict[str, Any] = {"revision": number, "dry_run": number is None, "changes": _as_data(changes)}
     last = "nothing was changed (--dry-run)" if number is None else f"on the disk as revision {number}"
-    write(data, as_json=as_json, text=lambda: f"{_as_text(changes)}\n{last}")
+    lines = [_as_text(changes), last]
+    if undone is not None:
+        data["undone"] = dataclasses.asdict(undone)
+        did = "would undo" if number is None else "undid"
+        lines.insert(0, f"{did} revision {undone.number}: {undone.action} {_detail(undone)}".rstrip())
+        if number is not None:
+            lines.append(f"'streamlabel rollback {model} {undone.number}' brings it back")
+    write(data, as_json=as_json, text=lambda: "\n".join(lines))
 
 
 def _as_data(changes: Iterable[LabelChange]) -> list[dict[str, Any]]:

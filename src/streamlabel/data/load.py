@@ -323,8 +323,13 @@ def read_text_lines(source: Source) -> Iterator[TextRow]:
     return (TextRow(None, line.strip(), number) for number, line in numbered_lines(source, MAX_LINE_BYTES))
 
 
-def read_text_rows(source: Source, columns: TextColumns, other: str | None = None) -> Iterator[TextRow]:
-    """The texts of a JSONL or CSV file, with the ids of a column ``id`` and the values of an ``other`` one."""
+def read_text_rows(
+    source: Source, columns: TextColumns, other: str | None = None, ids: str | None = None
+) -> Iterator[TextRow]:
+    """The texts of a JSONL or CSV file, with the values of an ``other`` column and the ids of ``ids``.
+
+    ids : None for the column ``id``, if there is one
+    """
     name, fields = source_name(source), dict[str, None]()
     records: Iterable[tuple[int, dict[str, Any]]]
     if columns.format == "jsonl":
@@ -332,16 +337,18 @@ def read_text_rows(source: Source, columns: TextColumns, other: str | None = Non
     else:
         header, records = csv_records(source, columns.delimiter)
         check_rows(len(header), name)
-        for column in (columns.text, other):
+        for column in (columns.text, other, ids):
             if column is not None and column not in header:
                 raise DataError(f"no column {column!r}; the columns are {_names(header)}", source=name, line=1)
     for line, record in records:
-        text, id_ = record.get(columns.text), record.get("id")
+        text, id_ = record.get(columns.text), record.get("id" if ids is None else ids)
         if not isinstance(text, str):
             raise DataError(f"no text in the field {columns.text!r}", source=name, line=line)
         fields |= dict.fromkeys(record)
         value = None if other is None else record.get(other)
-        yield TextRow(str(id_) if isinstance(id_, str | int) else None, text, line, value)
+        if ids is not None and id_ is None:
+            raise DataError(f"no field {ids!r}; the fields are {_names(record)}", source=name, line=line)
+        yield TextRow(str(id_) if isinstance(id_, str | int | float) else None, text, line, value)
     if other is not None and fields and other not in fields:
         raise DataError(f"no field {other!r}; the fields are {_names(fields)}", source=name)
 
