@@ -70,6 +70,19 @@ def test_no_without_yes_has_its_own_message(model: Path, call: Call, tmp_path: P
     assert "--no is given without --yes" in call("add-label", model, "hospitals", "--no", no, code=2).stderr
 
 
+def test_a_wrong_mark_between_tags_is_told(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "tags.csv"
+    rows = [f"text number {i} of some,t{i % 3}; u{i % 2}" for i in range(12)]
+    file.write_text("\n".join(["text,tags", *rows]) + "\n")
+    said = call("fit", tmp_path / "one", file, "--tag-delimiter", "|").stderr
+    assert "no tags of the first rows are parted by '|', and 12 of 12 cells have ';'; is --tag-delimiter right?" in said
+    assert "warning" not in call("fit", tmp_path / "two", file, "--tag-delimiter", ";").stderr
+    file.write_text("\n".join(["text,tags", *(f"text number {i},t{i};u" for i in range(12))]) + "\n")
+    said = call("fit", tmp_path / "three", file, "--tag-delimiter", "|", code=1).stderr
+    assert "so that every text has a tag of its own; is --tag-delimiter right?" in said
+    assert not (tmp_path / "three").exists()
+
+
 def test_a_dry_run_learns_and_stores_nothing(model: Path, ask: Ask, tmp_path: Path) -> None:
     yes = write_texts(tmp_path / "yes.txt", [DATA.texts[i] for i in DATA.rows["hospitals"][:6]])
     dry = ask("add-label", model, "hospitals", "--yes", yes, "--dry-run")

@@ -110,7 +110,13 @@ def read_set(
     if columns is not None and columns.one_label:
         return read_one_label_rows(source, columns), columns
     if columns is not None:
-        return load_dataset(source, columns.format, repeated_labels="merge", **columns.options()), columns
+        texts = load_dataset(source, columns.format, repeated_labels="merge", **columns.options())
+        if columns.doubt and texts.n_labels >= texts.n_rows:
+            problem = f"{columns.doubt}, so that every text has a tag of its own; is --tag-delimiter right?"
+            raise DataError(problem, source=path)
+        if columns.doubt:
+            remark(f"warning: {path}: {columns.doubt}; is --tag-delimiter right?")
+        return texts, columns
     more: dict[str, Any] = {}
     if format in SECOND_FILE and options.labels_file is not None:
         more = {SECOND_FILE[format]: options.labels_file}

@@ -38,6 +38,7 @@ SHELL_WORDS = {
     Hint.REPAIR: f"run {_REPAIR} first",
     Hint.REPEATED_LABELS: "keep one",
     Hint.TAKES_ROWS: "it takes no texts but rows of numbers: use predict with a file",
+    Hint.TEXT_COLUMN: "--text COLUMN says which has the texts",
     Hint.TAG_DELIMITER: "use one character for --tag-delimiter, such as ';' or '|'",
     Hint.TEXT_FIELD: "--text FIELD says which is the text",
     Hint.VECTORIZER: "it can be used from Python only, with that vectoriser",

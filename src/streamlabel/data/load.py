@@ -146,6 +146,7 @@ class TextColumns:
     labels : the column with the tags, None where ``label_columns`` hold 0 or 1, or where there are none
     one_label : the tags of a JSONL record are one string, not a list
     guessed : what was not given, in words
+    doubt : why the mark between tags that was given is hardly the right one, or ""
     """
 
     format: str
@@ -156,6 +157,7 @@ class TextColumns:
     tag_delimiter: str = ";"
     one_label: bool = False
     guessed: str = ""
+    doubt: str = ""
 
     def options(self) -> dict[str, Any]:
         """The options of `load_dataset` for this file; ids and dates, which may be of any form, are not read."""
@@ -231,8 +233,9 @@ def guess_columns(
         guesses.append(f"tags parted by {found_delimiter!r}")
     one_label = format == "jsonl" and found_labels is not None and isinstance(rows[0].get(found_labels), str)
     return TextColumns(
-        format, found_text, found_labels, label_columns, delimiter, found_delimiter, one_label, ", ".join(guesses)
-    )
+        format, found_text, found_labels, label_columns, delimiter, found_delimiter, one_label, ", ".join(guesses),
+        "" if tag_delimiter is None else _doubt(cells, tag_delimiter),
+    )  # fmt: skip
 
 
 def _json_rows(head: bytes) -> list[dict[str, Any]]:
@@ -303,6 +306,17 @@ def _tag_delimiter(cells: list[str], delimiter: str) -> str:
     """The first of the usual ones that occurs in the cells."""
     usual = [mark for mark in (";", "|", ",") if mark != delimiter or mark == ","]
     return next((mark for mark in usual if any(mark in cell for cell in cells)), usual[0])
+
+
+def _doubt(cells: list[str], given: str) -> str:
+    """Why the mark between tags is hardly the right one: no cell has it, and many have another that is usual."""
+    filled = [cell for cell in cells if cell.strip()]
+    counts = {mark: sum(mark in cell for cell in filled) for mark in (";", "|", ",") if mark != given}
+    usual = max(counts, key=lambda mark: counts[mark])
+    if any(given in cell for cell in filled) or 3 * counts[usual] < len(filled) or counts[usual] < 2:
+        return ""
+    many = f"{counts[usual]} of {len(filled)} cells have {usual!r}"
+    return f"no tags of the first rows are parted by {given!r}, and {many}"
 
 
 def _listing(rows: Sequence[dict[str, Any]]) -> str:

@@ -45,7 +45,7 @@ def write_model(
     """Write a model into a new directory, which appears whole, or not at all."""
     facts = facts_of_model(model)
     if path.exists() or path.is_symlink():
-        raise ConflictError(f"{path} is there already; ModelStore.open(path, 'a') goes on with a stored model")
+        raise ConflictError(f"{path} is there already; open(path, 'a') goes on with a stored model")
     aside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         shutil.rmtree(aside, ignore_errors=True)

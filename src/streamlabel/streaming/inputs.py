@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.classifier.losses import get_loss
+from streamlabel.data.rows import matrix_of_names
 from streamlabel.errors import DataError, NotFoundError
 from streamlabel.types import CSR, FloatArray
 from streamlabel.validation import canonical_labels, check_numbers
@@ -62,6 +63,22 @@ def coded(labels: CSR, fit_intercept: bool) -> FloatArray:
     """Dense targets (n, k) of labels: 0/1, or -1/+1 if there is no intercept."""
     values = labels.toarray().astype(np.float64)
     return values if fit_intercept else 2.0 * values - 1.0
+
+
+def read_names(y: Any, label_names: Iterable[str] | None) -> tuple[Any, Iterable[str] | None]:
+    """A label matrix and its names, if y is a list of lists of names; else both as they are."""
+    if not isinstance(y, list | tuple) or not _holds_names(y):
+        return y, label_names
+    return matrix_of_names(y, "row", None if label_names is None else list(label_names))
+
+
+def _holds_names(y: Sequence[Any]) -> bool:
+    """Whether rows are lists of names, and not a matrix in which a cell is wrong."""
+    rows = [row for row in y if isinstance(row, list | tuple | set | frozenset)]
+    items = [item for row in rows for item in row]
+    if not {item for item in items if isinstance(item, str)} - {"", "0", "1"}:
+        return False
+    return len(rows) < len(y) or len({len(row) for row in rows}) > 1 or all(isinstance(item, str) for item in items)
 
 
 def read_past_labels(y: Any, n_rows: int, owner: str) -> tuple[CSR, Any]:
