@@ -83,6 +83,34 @@ def test_a_wrong_mark_between_tags_is_told(call: Call, tmp_path: Path) -> None:
     assert not (tmp_path / "three").exists()
 
 
+def test_embeddings_with_tags_by_name(call: Call, ask: Ask, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 6)).astype(np.float32)
+    Y = X @ rng.standard_normal((6, 3)) > 0.5
+    tags = [[name for name, yes in zip("abc", row, strict=True) if yes] for row in Y]
+    np.save(tmp_path / "X.npy", X)
+    for file, names in (("tags.jsonl", "ab"), ("new.jsonl", "c")):
+        lines = (json.dumps([name for name in row if name in names]) for row in tags)
+        (tmp_path / file).write_text("\n".join(lines) + "\n")
+    model, rows = tmp_path / "model", tmp_path / "X.npy"
+    found = ask("fit", model, rows, "--labels-file", tmp_path / "tags.jsonl")
+    assert (found["n_rows"], found["n_features"], found["n_labels"]) == (80, 6, 2)
+    assert (
+        ask("add-label", model, "c", "--file", rows, "--labels-file", tmp_path / "new.jsonl")["n_yes"] == Y[:, 2].sum()
+    )
+    (record,) = [one for one in ask("labels", model)["labels"] if one["name"] == "c"]
+    assert record["n_unasked"] == 0
+    order = [ModelStore.open(model).label_names.index(name) for name in "abc"]
+    reference = StreamingLabelClassifier().fit(X.astype(float), Y[:, :2].astype(int), label_names=["a", "b"])
+    reference.add_labels(X.astype(float), Y[:, [2]].astype(int), ["c"])
+    expected = reference.decision_function(X.astype(float))
+    np.testing.assert_allclose(ModelStore.open(model).scores(X)[:, order], expected, atol=1e-5)
+    lines = call("predict", model, rows, "-k", 1).stdout.splitlines()
+    assert [json.loads(line)["labels"][0] for line in lines] == ["abc"[j] for j in expected.argmax(axis=1)]
+    assert ask("evaluate", model, rows, "--labels-file", tmp_path / "new.jsonl")["n_rows"] == 80
+    assert "--labels-file" in call("fit", tmp_path / "other", rows, code=1).stderr
+
+
 def test_a_dry_run_learns_and_stores_nothing(model: Path, ask: Ask, tmp_path: Path) -> None:
     yes = write_texts(tmp_path / "yes.txt", [DATA.texts[i] for i in DATA.rows["hospitals"][:6]])
     dry = ask("add-label", model, "hospitals", "--yes", yes, "--dry-run")

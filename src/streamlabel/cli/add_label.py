@@ -16,6 +16,7 @@ from streamlabel.data.files import source_name
 from streamlabel.data.load import TextRow
 from streamlabel.errors import ConflictError, DataError, NotFoundError, did_you_mean
 from streamlabel.store.model_store import ModelStore
+from streamlabel.store.stored_rows import LEARNING
 from streamlabel.tagging import learn_report
 from streamlabel.tagging.learn_report import LearnReport
 from streamlabel.tagging.tagger import Tagger
@@ -109,10 +110,12 @@ def _learn_rows(
         raise NotFoundError(f"{data.source}: no label is called {column!r}; --column says which one has the answers")
     answers = data.Y[:, [data.label_names.index(column)]]
     begin = time.perf_counter()
+    kept_dense = LEARNING in store.parts() and not store.get_part(LEARNING).content["sparse"]
+    X = data.X.toarray() if kept_dense else data.X  # rows of fit are recognised in the form in which they are kept
     if dry_run:
-        grown = store.model().add_labels(data.X, answers, [name])
+        grown = store.model().add_labels(X, answers, [name])
     else:
-        store.add_labels(data.X, answers, [name])
+        store.add_labels(X, answers, [name])
         grown = store.model()
     learned = grown.reports_[-1]
     report = LearnReport(

@@ -28,10 +28,10 @@ from streamlabel.data.load import (
 )
 from streamlabel.data.xc_svmlight import states_shape
 from streamlabel.errors import DataError, NotFoundError
-from streamlabel.types import Dataset, TextDataset
+from streamlabel.types import CSR, Dataset, FloatArray, TextDataset
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-READABLE = ("arff", "csv", "jsonl", "ndjson", "npz", "parquet", "svm", "tsv")
+READABLE = ("arff", "csv", "jsonl", "ndjson", "npy", "npz", "parquet", "svm", "tsv")
 ID_OPTION = {"jsonl": "id_field", "parquet": "id_column"}
 SECOND_FILE = {"arff": "xml", "npz": "Y_path", "xc": "labels_path"}  # what their readers call it
 
@@ -68,7 +68,7 @@ def file_options(*, labels: bool = True, split: str = "train") -> Callable[[_Fun
                 click.option("--labels", metavar="COLUMN", help="The column with the tags; by default guessed."),
                 click.option("--tag-delimiter", metavar="MARK", help="Between the tags of a CSV cell, such as ';'."),
             ]
-        second = "The second file of a set of rows: Y of npz, labels of XC text, Mulan's XML of ARFF."
+        second = "The second file of a set of rows: Y of npz or npy (or JSONL of tags), labels of XC text, XML of ARFF."
         options.append(click.option("--labels-file", metavar="FILE", help=second))
         folders = "Which part of a folder of npz files: X_NAME.npz and Y_NAME.npz."
         options.append(click.option("--split", default=split, show_default=True, metavar="NAME", help=folders))
@@ -80,12 +80,18 @@ def file_options(*, labels: bool = True, split: str = "train") -> Callable[[_Fun
 
 
 def read_set(
-    path: str, options: FileOptions, *, n_features: int | None = None, learning: bool = False
+    path: str,
+    options: FileOptions,
+    *,
+    n_features: int | None = None,
+    learning: bool = False,
+    need_labels: bool = True,
 ) -> tuple[Dataset | TextDataset, TextColumns | None]:
     """A labelled set, and the columns it was read from where they are columns of texts.
 
     n_features : what the model has, for formats that do not say how many columns there are
     learning : say which numbers of svmlight are no label, for no row has them
+    need_labels : False does without the second file of npz
     """
     _check(path)
     if options.format == "lines":
@@ -120,6 +126,8 @@ def read_set(
     more: dict[str, Any] = {}
     if format in SECOND_FILE and options.labels_file is not None:
         more = {SECOND_FILE[format]: options.labels_file}
+    elif format == "npz":
+        more = {"need_labels": need_labels}
     elif format == "svmlight" and n_features is not None:
         more = {"n_features": n_features}
     elif format == "parquet":
@@ -133,6 +141,11 @@ def read_set(
     if format == "svmlight" and isinstance(data, Dataset) and not states_shape(head):
         data = _without_empty_labels(data, path, say=learning)
     return data, None
+
+
+def dense_if_full(X: CSR) -> CSR | FloatArray:
+    """X as an array where most of its cells are filled, as in embeddings: that is learned from much faster."""
+    return X.toarray() if 2 * X.nnz > X.shape[0] * X.shape[1] else X
 
 
 def _without_empty_labels(data: Dataset, path: str, *, say: bool) -> Dataset:

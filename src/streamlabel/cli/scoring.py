@@ -191,7 +191,7 @@ def _of_texts(
 def _of_rows(
     store: ModelStore, classifier: StreamingLabelClassifier, file: str, options: FileOptions, size: int, k: int | None
 ) -> Iterator[Predicted]:
-    data, _ = read_set(file, options, n_features=store.n_features)
+    data, _ = read_set(file, options, n_features=store.n_features, need_labels=False)
     if isinstance(data, TextDataset):
         raise DataError("holds texts, and the model takes rows of numbers", source=file)
     if data.n_features != store.n_features:

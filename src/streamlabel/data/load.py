@@ -59,6 +59,7 @@ _FORMAT_OF_SUFFIX = {
     ".tab": "csv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".npy": "npz",
     ".npz": "npz",
     ".parquet": "parquet",
     ".pq": "parquet",
