@@ -23,8 +23,10 @@ from streamlabel.cli.scoring import Predicted, write_predictions
 from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.errors import NotFoundError
 from streamlabel.store.predict import predict_rows
+from streamlabel.streaming.calibration import Decisions
 
 N_LABELS, K = 4271, 5
+DECISIONS = Decisions(np.zeros(N_LABELS), np.ones(N_LABELS), np.zeros(N_LABELS))
 
 
 def test_rows() -> tuple[sparse.csr_array, str]:
@@ -75,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
 
         def written() -> None:
             rows = (Predicted(None, row) for row in predict_rows(opened, exact, k=K))
-            write_predictions(rows, names, np.zeros(N_LABELS), io.StringIO(), "jsonl")
+            write_predictions(rows, names, DECISIONS, io.StringIO(), "jsonl")
 
         taken = seconds(
             {

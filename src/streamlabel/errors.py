@@ -27,7 +27,7 @@ class Hint(Enum):
 
     BACKUP = "restore it from a backup"
     CLOSE_QUOTE = "close its quote, or raise {}"
-    CREATE = "ModelStore.create makes one"
+    CREATE = "save a fitted one there first"
     DOCTOR = "run doctor"
     DOCTOR_OR_BACKUP = "run doctor, or restore it from a backup"
     FORMAT = "pass format=, one of {}"
@@ -46,6 +46,7 @@ class Hint(Enum):
     REPAIR = "run doctor(repair=True) first"
     REPEATED_LABELS = "keep one, or pass repeated_labels='merge' to count it once"
     TAKES_ROWS = "open it with ModelStore.open"
+    TEXT_COLUMN = "pass text_column= to say which has the texts"
     TAG_DELIMITER = "use one character for delimiter_of_tags, such as ';' or '|'"
     TEXT_FIELD = "pass text_field= to say which is the text"
     VECTORIZER = "pass it again, fitted: vectorizer=..."

@@ -54,7 +54,6 @@ def test_mistakes_have_their_codes(model: Path, call: Call) -> None:
     names = ModelStore.open(model).label_names
     call("diff", model, 99, code=3)
     call("rollback", model, 99, code=3)
-    call("rollback", model, code=2)
     call("rollback", model, "--label", "nobody", code=3)
     call("history", model, "nobody", code=3)
     call("rename", model, "football", names[0], code=4)
@@ -123,6 +122,23 @@ def test_a_roll_back_of_a_label_undoes_itself_and_says_so(model: Path, call: Cal
     call("rollback", model, 2, "--label", "kicking")
     assert ModelStore.open(model).label_names[-1] == "football"
     assert "undoes itself when it is repeated" in " ".join(call("rollback", "--help").stdout.split())
+
+
+@pytest.mark.parametrize("command", ["undo", "rollback"])
+def test_the_last_change_is_undone_and_brought_back(model: Path, call: Call, ask: Ask, command: str) -> None:
+    call("rename", model, "football", "soccer")
+    would = call(command, model, "--dry-run").stdout
+    assert would.startswith("would undo revision 3: rename football -> soccer")
+    assert ModelStore.open(model).revision == 3
+    said = call(command, model).stdout
+    assert said.startswith("undid revision 3: rename football -> soccer")
+    assert f"'streamlabel rollback {model} 3' brings it back" in said
+    assert ModelStore.open(model).label_names[-1] == "football"
+    again = ask(command, model)
+    assert (again["revision"], again["undone"]["number"], again["undone"]["action"]) == (5, 4, "rollback")
+    assert ModelStore.open(model).label_names[-1] == "soccer"
+    call("vacuum", model)
+    assert "there is no change to undo" in call(command, model, code=1).stderr
 
 
 def test_doctor_speaks_to_people_at_a_shell(model: Path, tmp_path: Path, call: Call) -> None:

@@ -65,6 +65,52 @@ def test_add_label_says_how_often_it_fires(model: Path, ask: Ask, call: Call, tm
     assert "that is often: give more no answers" in printed
 
 
+def test_no_without_yes_has_its_own_message(model: Path, call: Call, tmp_path: Path) -> None:
+    no = write_texts(tmp_path / "no.txt", DATA.texts[:2])
+    assert "--no is given without --yes" in call("add-label", model, "hospitals", "--no", no, code=2).stderr
+
+
+def test_a_wrong_mark_between_tags_is_told(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "tags.csv"
+    rows = [f"text number {i} of some,t{i % 3}; u{i % 2}" for i in range(12)]
+    file.write_text("\n".join(["text,tags", *rows]) + "\n")
+    said = call("fit", tmp_path / "one", file, "--tag-delimiter", "|").stderr
+    assert "no tags of the first rows are parted by '|', and 12 of 12 cells have ';'; is --tag-delimiter right?" in said
+    assert "warning" not in call("fit", tmp_path / "two", file, "--tag-delimiter", ";").stderr
+    file.write_text("\n".join(["text,tags", *(f"text number {i},t{i};u" for i in range(12))]) + "\n")
+    said = call("fit", tmp_path / "three", file, "--tag-delimiter", "|", code=1).stderr
+    assert "so that every text has a tag of its own; is --tag-delimiter right?" in said
+    assert not (tmp_path / "three").exists()
+
+
+def test_embeddings_with_tags_by_name(call: Call, ask: Ask, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 6)).astype(np.float32)
+    Y = X @ rng.standard_normal((6, 3)) > 0.5
+    tags = [[name for name, yes in zip("abc", row, strict=True) if yes] for row in Y]
+    np.save(tmp_path / "X.npy", X)
+    for file, names in (("tags.jsonl", "ab"), ("new.jsonl", "c")):
+        lines = (json.dumps([name for name in row if name in names]) for row in tags)
+        (tmp_path / file).write_text("\n".join(lines) + "\n")
+    model, rows = tmp_path / "model", tmp_path / "X.npy"
+    found = ask("fit", model, rows, "--labels-file", tmp_path / "tags.jsonl")
+    assert (found["n_rows"], found["n_features"], found["n_labels"]) == (80, 6, 2)
+    assert (
+        ask("add-label", model, "c", "--file", rows, "--labels-file", tmp_path / "new.jsonl")["n_yes"] == Y[:, 2].sum()
+    )
+    (record,) = [one for one in ask("labels", model)["labels"] if one["name"] == "c"]
+    assert record["n_unasked"] == 0
+    order = [ModelStore.open(model).label_names.index(name) for name in "abc"]
+    reference = StreamingLabelClassifier().fit(X.astype(float), Y[:, :2].astype(int), label_names=["a", "b"])
+    reference.add_labels(X.astype(float), Y[:, [2]].astype(int), ["c"])
+    expected = reference.decision_function(X.astype(float))
+    np.testing.assert_allclose(ModelStore.open(model).scores(X)[:, order], expected, atol=1e-5)
+    lines = call("predict", model, rows, "-k", 1).stdout.splitlines()
+    assert [json.loads(line)["labels"][0] for line in lines] == ["abc"[j] for j in expected.argmax(axis=1)]
+    assert ask("evaluate", model, rows, "--labels-file", tmp_path / "new.jsonl")["n_rows"] == 80
+    assert "--labels-file" in call("fit", tmp_path / "other", rows, code=1).stderr
+
+
 def test_a_dry_run_learns_and_stores_nothing(model: Path, ask: Ask, tmp_path: Path) -> None:
     yes = write_texts(tmp_path / "yes.txt", [DATA.texts[i] for i in DATA.rows["hospitals"][:6]])
     dry = ask("add-label", model, "hospitals", "--yes", yes, "--dry-run")
@@ -299,22 +345,3 @@ def test_a_file_of_no_known_form_asks_for_the_option(model: Path, tmp_path: Path
     for command in (["fit", tmp_path / "new"], ["predict", model], ["evaluate", model]):
         assert "--format" in call(*command, tmp_path / "what", code=1).stderr
     assert call("predict", model, tmp_path / "what", "--format", "lines").stdout.count("row") == 1
-
-
-def test_a_command_opens_the_model_once(
-    model: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = []
-    real = ModelStore.open.__func__  # type: ignore[attr-defined]
-    monkeypatch.setattr(
-        ModelStore, "open", classmethod(lambda *given, **more: opened.append(1) or real(*given, **more))
-    )
-    yes = write_texts(tmp_path / "yes.txt", [DATA.texts[i] for i in DATA.rows["railways"][:3]])
-    for command in (
-        ["suggest", model, "trains"], ["explain", model, "trains"], ["export", model, tmp_path / "labels.csv"],
-        ["add-label", model, "railways", "--yes", yes, "--dry-run"], ["add-label", model, "railways", "--yes", yes],
-        ["predict", model, yes], ["labels", model], ["rename", model, "railways", "rails"], ["retire", model, "rails"],
-    ):  # fmt: skip
-        opened.clear()
-        call(*command)
-        assert len(opened) == 1, command[0]

@@ -53,6 +53,61 @@ def test_thresholds_give_what_the_tagger_predicts(model: Path, call: Call, unsee
     assert all(row["scores"] == sorted(row["scores"], reverse=True) for row in found)
 
 
+def test_probabilities_are_those_of_the_classifier(model: Path, call: Call, unseen: Path) -> None:
+    tagger = Tagger.open(model)
+    expected = tagger.classifier_.predict_proba(tagger.vectorizer_.transform(DATA.unseen))
+    column = {name: j for j, name in enumerate(tagger.label_names_)}
+    plain = call("predict", model, unseen).stdout.splitlines()
+    lines = call("predict", model, unseen, "--probabilities").stdout.splitlines()
+    for i, (line, without) in enumerate(zip(lines, plain, strict=True)):
+        row = json.loads(line)
+        assert row["probabilities"] == pytest.approx([expected[i, column[name]] for name in row["labels"]], rel=1e-4)
+        del row["probabilities"]
+        assert row == json.loads(without)
+    table = list(csv.DictReader(io.StringIO(call("predict", model, unseen, "--probabilities", "--to", "csv").stdout)))
+    for cells in table:
+        assert float(cells["probability"]) == pytest.approx(
+            expected[int(cells["row"]), column[cells["label"]]], rel=1e-4
+        )
+
+
+def test_ids_of_any_column_are_passed_on(model: Path, call: Call, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("key,text\nk1,the bird\nk2,the flu\n")
+    (tmp_path / "a.jsonl").write_text('{"text": "bird", "number": 7}\n{"text": "flu", "number": 8}\n')
+    for name, column, ids in (("a.csv", "key", ["k1", "k2"]), ("a.jsonl", "number", ["7", "8"])):
+        lines = call("predict", model, tmp_path / name, "--id", column).stdout.splitlines()
+        assert [json.loads(line)["id"] for line in lines] == ids
+        assert "no " in call("predict", model, tmp_path / name, "--id", "nothing", code=1).stderr
+    (tmp_path / "a.txt").write_text("bird\n")
+    assert "--id is for JSONL and CSV" in call("predict", model, tmp_path / "a.txt", "--id", "key", code=1).stderr
+
+
+def test_ids_of_rows_of_numbers(call: Call, tmp_path: Path) -> None:
+    rows = [{"features": [i % 2, i % 3], "labels": ["ab"[i % 2]], "key": f"k{i}"} for i in range(8)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    call("fit", tmp_path / "model", tmp_path / "rows.jsonl")
+    lines = call("predict", tmp_path / "model", tmp_path / "rows.jsonl", "--id", "key").stdout.splitlines()
+    assert [json.loads(line)["id"] for line in lines] == [f"k{i}" for i in range(8)]
+    (tmp_path / "rows.svm").write_text("0 0:2\n")
+    said = call("predict", tmp_path / "model", tmp_path / "rows.svm", "--id", "key", code=1).stderr
+    assert "--id is for jsonl and parquet" in said
+
+
+def test_evaluate_says_when_the_texts_are_those_of_fit(model: Path, call: Call, ask: Ask, tmp_path: Path) -> None:
+    def file(texts: list[str]) -> Path:
+        lines = (json.dumps({"text": text, "tags": ["football"]}) + "\n" for text in texts)
+        (tmp_path / "texts.jsonl").write_text("".join(lines))
+        return tmp_path / "texts.jsonl"
+
+    most = file([*DATA.texts[:20], *DATA.unseen[:5]])
+    assert ask("evaluate", model, most)["n_rows_of_fit"] == 20
+    said = "20 of 25 texts are those the model was fitted on: these figures flatter it"
+    assert said in call("evaluate", model, most).stdout
+    few = file([*DATA.texts[:2], *DATA.unseen[:10]])
+    assert ask("evaluate", model, few)["n_rows_of_fit"] == 2
+    assert "flatter" not in call("evaluate", model, few).stdout
+
+
 def test_thresholds_stand_beside_the_scores(model: Path, call: Call, unseen: Path) -> None:
     tagger = Tagger.open(model)
     known = dict(zip(tagger.label_names_, tagger.classifier_.thresholds_.tolist(), strict=True))

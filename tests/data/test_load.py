@@ -187,3 +187,14 @@ def test_the_name_of_a_catalogue_set_is_told_from_a_file(tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NotFoundError, match=rf"no such file; load_catalogue_set\('{name}'\) reads"):
         load_dataset(name)
+
+
+def test_a_text_under_another_name_is_an_error_that_names_the_option(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"content": "x", "tags": ["a"]}\n')
+    (tmp_path / "a.csv").write_text("content,tags\nx,a\n")
+    with pytest.raises(DataError, match="the fields are 'content', 'tags'; pass text_field= to say which is the text"):
+        load_dataset(tmp_path / "a.jsonl")
+    with pytest.raises(DataError, match=r"'content', 'tags' .*; pass text_column= to say which has the texts"):
+        load_dataset(tmp_path / "a.csv")
+    assert load_dataset(tmp_path / "a.jsonl", text_field="content").n_labels == 1
+    assert load_dataset(tmp_path / "a.csv", text_column="content").n_labels == 1

@@ -247,3 +247,42 @@ def test_arrays_are_written_as_numpy_writes_them_and_never_pickled() -> None:
     assert ours.getvalue() == theirs.getvalue()
     with pytest.raises(ValueError, match="allow_pickle"):
         write_members(io.BytesIO(), {"objects": np.array([{}], dtype=object)})
+
+
+def test_plain_arrays_with_tags_by_name(tmp_path: Path) -> None:
+    np.save(tmp_path / "X.npy", X.toarray().astype(np.float32))
+    np.save(tmp_path / "Y.npy", Y.toarray())
+    found = read_npz(tmp_path / "X.npy", tmp_path / "Y.npy", label_names=["a", "b"])
+    assert (found.X.dtype, found.X.toarray().tolist()) == (np.float32, X.toarray().tolist())
+    assert found.Y.toarray().tolist() == Y.toarray().tolist()
+    np.save(tmp_path / "one.npy", np.array([True, False]))
+    assert read_npz(tmp_path / "X.npy", tmp_path / "one.npy").Y.toarray().tolist() == [[1], [0]]
+    for lines in ('["a"]\n["a", "b"]\n', '{"tags": ["a"]}\n\n{"tags": ["a", "b", "b"]}\n'):
+        (tmp_path / "tags.jsonl").write_text(lines)
+        named = read_npz(tmp_path / "X.npy", tmp_path / "tags.jsonl")
+        assert (named.label_names, named.Y.toarray().tolist()) == (("a", "b"), Y.toarray().tolist())
+    alone = read_npz(tmp_path / "X.npy", need_labels=False)
+    assert (alone.n_rows, alone.n_labels) == (2, 0)
+
+
+def test_plain_arrays_that_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "X.npy", X.toarray())
+    np.save(tmp_path / "O.npy", np.array([[1, "a"]], dtype=object), allow_pickle=True)
+    np.save(tmp_path / "nan.npy", np.array([[np.nan], [1.0]]))
+    (tmp_path / "short.npy").write_bytes((tmp_path / "X.npy").read_bytes()[:-8])
+    (tmp_path / "text.npy").write_text("no array")
+    (tmp_path / "tags.jsonl").write_text('["a"]\n"b"\n')
+    (tmp_path / "few.jsonl").write_text('["a"]\n')
+    for rows, labels, says in (
+        ("X.npy", None, "X without Y"),
+        ("O.npy", "X.npy", "pickled Python objects"),
+        ("nan.npy", "X.npy", "NaN or infinity in row 0"),
+        ("short.npy", "X.npy", "it is damaged"),
+        ("text.npy", "X.npy", "is not an .npy array"),
+        ("X.npy", "tags.jsonl", r"tags.jsonl, line 2: no list of label names"),
+        ("X.npy", "few.jsonl", "1 rows for 2 rows of X"),
+    ):
+        with pytest.raises(DataError, match=says):
+            read_npz(tmp_path / rows, labels and tmp_path / labels)
+    with pytest.raises(NotFoundError):
+        read_npz(tmp_path / "nothing.npy", tmp_path / "X.npy")

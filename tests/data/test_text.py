@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from streamlabel.data.news import make_news_corpus
 from streamlabel.data.text import TextVectorizer, vectorise
 from streamlabel.errors import DataError, NotFoundError
 from streamlabel.types import TextDataset
@@ -211,3 +212,44 @@ def test_of_equally_frequent_terms_the_first_in_the_alphabet_stay() -> None:
     vectorizer = TextVectorizer(max_features=10, min_df=1).fit(texts)
     assert vectorizer.terms_ == (*words[:8], "word150", "word190")
     assert np.array_equal(vectorizer.transform(texts).toarray(), vectorizer.fit_transform(texts).toarray())
+
+
+STRANGE = [
+    "Crème brûlée, ÉTÉ; naïve façade x y zz", "ﬁne ① Ⅷ ǅ ß İstanbul", "a\u0301bc  \u00a0\t tabs\nlines", "", "a b c",
+    "the bird and the flu of the bird", "it's well-known_words 123 4", "日本語 テキスト 中文",
+    "😀😀 emoji 😀", "one", "\ud800 x\udfffyz",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"ngram_range": (1, 3)},
+        {"ngram_range": (2, 3), "sublinear_tf": False},
+        {"analyzer": "char_wb", "ngram_range": (2, 4)},
+        {"analyzer": "char_wb", "ngram_range": (5, 5), "strip_accents": None},
+        {"strip_accents": "ascii", "lowercase": False},
+        {"strip_accents": None, "stop_words": "english"},
+        {"stop_words": ["bird", "flu"]},
+        {"dtype": "float64"},
+    ],
+)
+def test_terms_and_rows_of_strange_texts_are_those_of_scikit_learn(parameters: dict) -> None:
+    texts = [*make_news_corpus(100).texts, *STRANGE]
+    ours = TextVectorizer(min_df=1, **parameters)
+    X = ours.fit_transform(texts)
+    theirs = {name: value for name, value in ours.get_params().items() if name != "max_features"}
+    theirs["dtype"] = np.dtype(theirs["dtype"]).type
+    reference = TfidfVectorizer(**theirs).fit(texts)
+    assert ours.terms_ == tuple(reference.get_feature_names_out())
+    expected = reference.transform(texts)
+    expected.sort_indices()
+    for found in (X, ours.transform(texts)):
+        assert found.indices.dtype == found.indptr.dtype == np.int32  # of others, scikit-learn's solvers refuse some
+        assert np.array_equal(found.indptr, expected.indptr)
+        assert np.array_equal(found.indices, expected.indices)
+        np.testing.assert_allclose(found.data, expected.data, rtol=1e-6 if found.dtype == np.float32 else 1e-14)
+    assert (ours.transform(texts) != X).nnz == 0
+    analyse = reference.build_analyzer()
+    assert all(sorted(ours.build_analyzer()(text)) == sorted(analyse(text)) for text in texts)

@@ -82,3 +82,34 @@ def test_columns_of_the_same_name_are_refused(case):
     with pytest.raises(DataError, match="'a' occurs twice"):
         model.add_labels(X, twice)
     assert len(model.label_names_) == 3
+
+
+ROWS = np.random.default_rng(0).standard_normal((6, 3))
+NAMED = [["b", "a"], [], ["a"], {"c"}, ("b", "c", "c"), ["a"]]
+MATRIX = [[1, 1, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 0]]
+
+
+def test_lists_of_names_are_a_matrix_with_names():
+    found = StreamingLabelClassifier(beta=0.1).fit(ROWS, NAMED)
+    expected = StreamingLabelClassifier(beta=0.1).fit(ROWS, MATRIX, label_names=["b", "a", "c"])
+    assert found.label_names_ == ("b", "a", "c")
+    assert np.array_equal(found.decision_function(ROWS), expected.decision_function(ROWS))
+    other = StreamingLabelClassifier(beta=0.1).fit(ROWS, NAMED, label_names=["a", "b", "c"])
+    assert other.label_names_ == ("a", "b", "c")
+    assert np.array_equal(other.decision_function(ROWS)[:, [1, 0, 2]], expected.decision_function(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("y", "names", "says"),
+    [
+        (NAMED, ["a", "b"], "labels of row 3: label 'c' is not among the 2 label_names"),
+        (NAMED[:5], None, "y has 5 rows and X has 6"),
+        ([["a"], None, ["b"], [], [], []], None, "labels of row 1: a NoneType where a list of names"),
+        ([["a"], ["b", 3], [], [], [], []], None, "labels of row 1: a label of type int"),
+        ([["1", "0"]] * 6, None, "it holds '1'"),
+        ([[1, "a"]] * 6, None, "cannot be read as numbers"),
+    ],
+)
+def test_mistakes_in_lists_of_names(y, names, says):
+    with pytest.raises(DataError, match=says):
+        StreamingLabelClassifier().fit(ROWS, y, label_names=names)

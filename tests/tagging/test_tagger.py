@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from streamlabel import StreamingLabelClassifier
 from streamlabel.data.text import TextVectorizer
-from streamlabel.errors import DataError, NotFoundError
+from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.tagging.tagger import Tagger
 from tagged_texts import tagged_texts
 
@@ -176,3 +177,29 @@ def test_the_neighbours_say_what_they_score(fitted: Tagger) -> None:
     assert [(label, weight) for label, weight, _ in found.neighbours] == tagger.neighbours("hospitals", k=4)
     assert found.neighbours
     assert all(score == scores[label] for label, _, score in found.neighbours)
+
+
+def test_a_label_with_a_typo_is_answered_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    texts = ["bird flu found on a farm", "flu vaccine tested", "farm prices fall", "prices rise again"]
+    tagger = Tagger().fit(texts, [["health", "farming"], ["health"], ["farming", "economy"], ["economy"]])
+    tagger.save(tmp_path / "model")
+    with Tagger.open(tmp_path / "model", "a") as living:
+        for ask in (
+            lambda: tagger.neighbours("helth"),
+            lambda: tagger.explain("a text", "helth"),
+            lambda: tagger.relearn("helth", texts[:1]),
+            lambda: living.store.rename("helth", "medicine"),
+            lambda: living.store.retire("helth"),
+        ):
+            with pytest.raises(NotFoundError, match=r"no label is called 'helth'.*; did you mean 'health'\?"):
+                ask()
+
+
+def test_errors_of_a_tagger_speak_of_taggers(tmp_path: Path) -> None:
+    tagger = Tagger().fit(["some words", "other words"], [["a"], ["b"]])
+    tagger.save(tmp_path / "model")
+    with pytest.raises(ConflictError) as taken:
+        tagger.save(tmp_path / "model")
+    with pytest.raises(NotFoundError) as missing:
+        Tagger.open(tmp_path / "nothing")
+    assert "ModelStore" not in f"{taken.value} {missing.value}"

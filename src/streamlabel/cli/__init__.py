@@ -21,6 +21,7 @@ COMMANDS = {
     "history": LazyCommand("streamlabel.cli.revisions:history", "Every revision of a model."),
     "diff": LazyCommand("streamlabel.cli.revisions:diff", "How the labels of two revisions differ."),
     "rollback": LazyCommand("streamlabel.cli.revisions:rollback", "Go back to a revision, or undo one label."),
+    "undo": LazyCommand("streamlabel.cli.revisions:undo", "Undo the last change."),
     "rename": LazyCommand("streamlabel.cli.revisions:rename", "Give a label another name."),
     "retire": LazyCommand("streamlabel.cli.revisions:retire", "Take labels out."),
     "merge": LazyCommand("streamlabel.cli.labels:merge", "One label in place of several."),

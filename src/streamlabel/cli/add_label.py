@@ -9,26 +9,14 @@ from typing import Any, TypeAlias
 
 import click
 
-from streamlabel.cli.options import (
-    FileOptions,
-    actor_option,
-    did_you_mean,
-    dry_run_option,
-    file_options,
-    known_label,
-    model_argument,
-    new_label_name,
-    open_model,
-    plural,
-    read_set,
-    read_texts,
-    say_guess,
-)
-from streamlabel.cli.output import json_option, write
+from streamlabel.cli.models import actor_option, dry_run_option, has_texts, known_label, model_argument, new_label_name
+from streamlabel.cli.options import FileOptions, file_options, read_set, read_texts, say_guess
+from streamlabel.cli.output import fires_lines, json_option, plural, write
 from streamlabel.data.files import source_name
 from streamlabel.data.load import TextRow
-from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.errors import ConflictError, DataError, NotFoundError, did_you_mean
 from streamlabel.store.model_store import ModelStore
+from streamlabel.store.stored_rows import LEARNING
 from streamlabel.tagging import learn_report
 from streamlabel.tagging.learn_report import LearnReport
 from streamlabel.tagging.tagger import Tagger
@@ -39,7 +27,6 @@ Sides: TypeAlias = tuple[list[str], list[str]]  # texts for yes, and for no
 YES = {"1", "1.0", "yes", "y", "true", "t", "accept", "x"}
 NO = {"0", "0.0", "no", "n", "false", "f", "reject"}
 UNKNOWN = {"", "none", "null", "nan", "?", "unknown", "ignore"}
-OFTEN = 0.2
 SHOWN_WORDS = 8
 
 
@@ -69,6 +56,8 @@ def add_label(
     each yes, and fewer than 100, other texts of fit are taken for no, too, and the label is kept from firing much more
     often than labels do (--weak-no 0: neither). With --dry-run it is learned and reported, and not stored.
     """
+    if no is not None and file is None and yes is None:
+        raise click.UsageError("--no is given without --yes: give --yes FILE, too, with at least one text")
     if (file is None) == (yes is None) or (file is not None and no is not None):
         raise click.UsageError("give the answers: --yes FILE and perhaps --no FILE, or --file FILE")
     options = FileOptions.of(arguments)
@@ -91,6 +80,16 @@ def add_label(
     write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found, "row" if tagger is None else "text")))
 
 
+def open_model(path: Path, mode: str = "r", *, actor: str = "") -> tuple[ModelStore, Tagger | None]:
+    """The stored model, and as a tagger where it takes texts."""
+    store = ModelStore.open(path, mode, actor=actor)
+    try:
+        return store, Tagger.of_store(store) if has_texts(store) else None
+    except BaseException:
+        store.close()
+        raise
+
+
 def _learn_texts(
     stored: Tagger, name: str, answers: Sides, weak_no: int | None, *, replace: bool, dry_run: bool
 ) -> dict[str, Any]:
@@ -111,10 +110,12 @@ def _learn_rows(
         raise NotFoundError(f"{data.source}: no label is called {column!r}; --column says which one has the answers")
     answers = data.Y[:, [data.label_names.index(column)]]
     begin = time.perf_counter()
+    kept_dense = LEARNING in store.parts() and not store.get_part(LEARNING).content["sparse"]
+    X = data.X.toarray() if kept_dense else data.X  # rows of fit are recognised in the form in which they are kept
     if dry_run:
-        grown = store.model().add_labels(data.X, answers, [name])
+        grown = store.model().add_labels(X, answers, [name])
     else:
-        store.add_labels(data.X, answers, [name])
+        store.add_labels(X, answers, [name])
         grown = store.model()
     learned = grown.reports_[-1]
     report = LearnReport(
@@ -225,13 +226,3 @@ def _likeness(neighbours: list[dict[str, Any]], *, used: bool) -> list[str]:
         return []
     parts = [f"{words[0]} {like or 'no label that is known'}"] if like or used else []
     return ["; ".join([*parts, *([f"{words[1]} {unlike}"] if unlike else [])])]
-
-
-def fires_lines(fires: dict[str, int] | None, unit: str) -> list[str]:
-    """How often a label fires, and what to do where that is very often."""
-    if fires is None:
-        return []
-    n_yes, n_texts = fires["n_yes"], fires["n_looked_at"]
-    line = f"it fires on {n_yes:,} of {plural(n_texts, unit)} of fit ({n_yes / n_texts:.1%})"
-    often = "that is often: give more no answers, or raise the threshold with 'streamlabel threshold'"
-    return [line, often] if n_yes > OFTEN * n_texts else [line]

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 
-from streamlabel.cli.add_label import report_data
-from streamlabel.cli.options import (
-    actor_option,
-    did_you_mean,
-    dry_run_option,
-    model_argument,
-    open_model,
-    plural,
-)
-from streamlabel.cli.output import format_table, json_option, note, write
+from streamlabel.cli.add_label import open_model, report_data
+from streamlabel.cli.models import actor_option, dry_run_option, model_argument
+from streamlabel.cli.output import format_table, json_option, note, plural, write
 from streamlabel.data.annotations import TOOLS, Annotations, load_annotations
-from streamlabel.errors import ConflictError, NotFoundError
+from streamlabel.errors import ConflictError, NotFoundError, did_you_mean
 from streamlabel.exchange.export import FORMATS, export, format_of_ending
-from streamlabel.store.model_store import ModelStore
-from streamlabel.tagging.import_plan import Plan, carry_out, plan_import
+from streamlabel.tagging.import_plan import Plan, begin_tagger, carry_out, plan_import
+from streamlabel.tagging.tagger import Tagger
 
 
 @click.command("import")
@@ -64,17 +58,16 @@ def import_answers(
         if name not in read.dataset.label_names:
             hint = did_you_mean(name, read.dataset.label_names) or f"it has {read.dataset.n_labels} others"
             raise NotFoundError(f"{read.dataset.source}: no label is called {name!r}; {hint}")
-    exists = model.exists()
-    known: tuple[str, ...] = ()
-    if exists:
-        with ModelStore.open(model) as store:
-            known = store.label_names
-    plan = plan_import(read, known if exists else None, only)
-    found = _plan_data(model, read, plan)
-    if not dry_run:
-        note(f"learning {plural(len(plan.fitted) + len(plan.learned), 'label')} ...")
-        reports, revision = carry_out(plan, read, model, actor=actor)
-        found |= {"revision": revision, "learned": [report_data(report, revision) for report in reports]}
+    with ExitStack() as stack:
+        exists = model.exists()
+        living = stack.enter_context(Tagger.open(model, "r" if dry_run else "a", actor=actor)) if exists else None
+        plan = plan_import(read, None if living is None else living.label_names_, only)
+        found = _plan_data(model, read, plan)
+        if not dry_run:
+            note(f"learning {plural(len(plan.fitted) + len(plan.learned), 'label')} ...")
+            living = living or stack.enter_context(begin_tagger(plan, read, model, actor=actor))
+            reports, revision = carry_out(plan, read, living), living.store.revision
+            found |= {"revision": revision, "learned": [report_data(report, revision) for report in reports]}
     write(found | {"dry_run": dry_run}, as_json=as_json, text=lambda: _import_text(found, plan, read, dry_run))
 
 

@@ -8,19 +8,9 @@ from typing import Any
 
 import click
 
-from streamlabel.cli.options import (
-    FileOptions,
-    actor_option,
-    dry_run_option,
-    file_options,
-    megabytes,
-    model_argument,
-    new_model_path,
-    plural,
-    read_set,
-    say_twins,
-)
-from streamlabel.cli.output import json_option, note, write
+from streamlabel.cli.models import actor_option, dry_run_option, megabytes, model_argument, new_model_path, say_twins
+from streamlabel.cli.options import FileOptions, dense_if_full, file_options, read_set
+from streamlabel.cli.output import json_option, note, plural, write
 from streamlabel.data.load import TextColumns
 from streamlabel.store.history import StoreSizes
 from streamlabel.store.model_store import ModelStore
@@ -58,8 +48,8 @@ def fit(
     """Learn all labels of FILE, and store the model in the new directory MODEL.
 
     FILE has tagged texts (JSONL, CSV, TSV, Parquet; - for standard input) or rows of numbers with labels (svmlight,
-    XC text, ARFF, JSONL, a folder of npz). Every label is taken as answered on every row. With --dry-run the file is
-    read and what was found is shown.
+    XC text, ARFF, JSONL, a folder of npz; .npz or .npy with --labels-file). Every label is taken as answered on every
+    row. With --dry-run the file is read and what was found is shown.
     """
     new_model_path(model)
     data, columns = read_set(file, FileOptions.of(arguments), learning=True)
@@ -96,10 +86,11 @@ def _learn(
     if isinstance(data, TextDataset):
         tagger = Tagger(vectorizer, classifier).fit(data.texts, data.Y, data.label_names)
         tagger.save(path, **options)
+        stored = ModelStore.open(path)
     else:
-        classifier.fit(data.X, data.Y, label_names=data.label_names)
-        ModelStore.create(path, classifier, **options).close()
-    with ModelStore.open(path) as store:
+        classifier.fit(dense_if_full(data.X), data.Y, label_names=data.label_names)
+        stored = ModelStore.create(path, classifier, **options)
+    with stored as store:
         return store.sizes(), store.n_features
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
-from streamlabel.cli.options import dry_run_option
+from streamlabel.cli.models import dry_run_option
 from streamlabel.cli.output import json_option, write
 from streamlabel.data.news import HELD_BACK, example_files, starter_files, write_files
 

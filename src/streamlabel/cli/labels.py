@@ -9,24 +9,20 @@ from typing import Any
 
 import click
 
-from streamlabel.cli.add_label import fires_lines
-from streamlabel.cli.options import (
+from streamlabel.cli.models import (
     actor_option,
-    did_you_mean,
     dry_run_option,
     has_texts,
     known_label,
     megabytes,
     model_argument,
     new_label_name,
-    plural,
+    open_store,
 )
-from streamlabel.cli.output import format_table, json_option, write
-from streamlabel.errors import NotFoundError
+from streamlabel.cli.output import fires_lines, format_table, json_option, plural, write
+from streamlabel.errors import NotFoundError, did_you_mean
 from streamlabel.store.history import LabelRecord
-from streamlabel.store.model_store import ModelStore
-from streamlabel.tagging.learn_report import fires_data
-from streamlabel.tagging.text_answers import count_fires
+from streamlabel.store.stored_model import StoredModel
 from streamlabel.validation import check_label_names
 
 SORTS = {"arrival": lambda record: record.id, "name": lambda record: record.name.casefold(),
@@ -44,7 +40,7 @@ def labels(model: Path, match: str, sort: str, revision: int | None, as_json: bo
 
     Texts that were only taken for no (see add-label) count as no.
     """
-    with ModelStore.open(model, revision=revision) as store:
+    with StoredModel.read(model, revision=revision) as store:
         records, sizes, number = store.labels(), store.sizes(), store.revision
     chosen = sorted((record for record in records if match.casefold() in record.name.casefold()), key=SORTS[sort])
     data = {
@@ -77,7 +73,7 @@ def relations(model: Path, label: str | None, k: int, as_json: bool) -> None:
 
     Labels of fit resemble none: they were learned from all rows, without the help of others.
     """
-    with ModelStore.open(model) as store:
+    with StoredModel.read(model) as store:
         names = store.label_names
         wanted = None if label is None else known_label(names, label, model)
         classifier = store.model(learning=False)
@@ -124,7 +120,7 @@ def merge(model: Path, names: tuple[str, ...], into: str, actor: str, dry_run: b
     It is learned again from all their answers where these are kept, else it is their mean, weighted by yes answers. It
     has an id of its own; rollback brings the others back.
     """
-    with ModelStore.open(model, "r" if dry_run else "a", actor=actor) as store:
+    with open_store(model, dry_run=dry_run, actor=actor) as store:
         known = store.label_names
         chosen = list(dict.fromkeys(known_label(known, name, model) for name in names))
         target = into if into in known else new_label_name(into, known)
@@ -155,13 +151,13 @@ def threshold(model: Path, label: str, value: str | None, actor: str, dry_run: b
     """
     wanted = _number(value)
     changes = value is not None and not dry_run
-    with ModelStore.open(model, "a" if changes else "r", actor=actor) as store:
+    with open_store(model, dry_run=not changes, actor=actor) as store:
         label = known_label(store.label_names, label, model)
         record = next(one for one in store.labels() if one.name == label)
         learned = _learned(store, record)
         new = record.threshold if value is None else learned if wanted is None else wanted
         found = {"label": label, "before": record.threshold, "threshold": new, "learned": learned}
-        found["fires"] = fires_data(_fires(store, label, new))
+        found["fires"] = _fires(store, label, new)
         found["revision"] = store.set_threshold(label, new) if changes else None
         unit = "text" if has_texts(store) else "row"
     found["dry_run"] = dry_run
@@ -181,25 +177,28 @@ def _number(value: str | None) -> float | None:
     return number
 
 
-def _learned(store: ModelStore, record: LabelRecord) -> float:
+def _learned(store: StoredModel, record: LabelRecord) -> float:
     """The threshold of the oldest revision that has the label with the same classifier."""
     for revision in reversed(store.history(record.name)):
         try:
-            with ModelStore.open(store.path, revision=revision.number) as older:
-                same = [one for one in older.labels() if (one.id, one.checksum) == (record.id, record.checksum)]
+            older = store.labels(revision.number)
         except NotFoundError:  # a vacuum forgot it
             continue
-        if same:
-            return same[0].threshold
+        for one in older:
+            if (one.id, one.checksum) == (record.id, record.checksum):
+                return one.threshold
     return record.threshold
 
 
-def _fires(store: ModelStore, label: str, value: float) -> tuple[int, int] | None:
+def _fires(store: StoredModel, label: str, value: float) -> dict[str, int] | None:
+    from streamlabel.tagging.learn_report import fires_data
+    from streamlabel.tagging.text_answers import count_fires
+
     model = store.model()
     thresholds, number = model.thresholds_, store.label_names.index(label)
     thresholds[number] = value
     model.thresholds_ = thresholds
-    return count_fires(model, number, model.state_.memory)
+    return fires_data(count_fires(model, number, model.state_.memory))
 
 
 def _merged(found: dict[str, Any]) -> str:

@@ -1,13 +1,10 @@
-"""Options and arguments that commands share: input files and their columns, the stored model, finding a label."""
+"""Options of commands that read files: which format, which columns; and the reading."""
 
 from __future__ import annotations
 
 import codecs
-import getpass
-import os
 import re
-import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,13 +27,12 @@ from streamlabel.data.load import (
     read_text_rows,
 )
 from streamlabel.data.xc_svmlight import states_shape
-from streamlabel.errors import ConflictError, DataError, Hint, NotFoundError, did_you_mean
-from streamlabel.store.model_store import ModelStore
-from streamlabel.tagging.tagger import VECTORIZER, Tagger
-from streamlabel.types import Dataset, TextDataset
+from streamlabel.errors import DataError, NotFoundError
+from streamlabel.types import CSR, Dataset, FloatArray, TextDataset
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-READABLE = ("arff", "csv", "jsonl", "ndjson", "npz", "parquet", "svm", "tsv")
+READABLE = ("arff", "csv", "jsonl", "ndjson", "npy", "npz", "parquet", "svm", "tsv")
+ID_OPTION = {"jsonl": "id_field", "parquet": "id_column"}
 SECOND_FILE = {"arff": "xml", "npz": "Y_path", "xc": "labels_path"}  # what their readers call it
 
 
@@ -50,6 +46,7 @@ class FileOptions:
     tag_delimiter: str | None = None
     split: str = "train"
     labels_file: str | None = None
+    id: str | None = None
 
     @classmethod
     def of(cls, arguments: dict[str, Any]) -> FileOptions:
@@ -71,7 +68,7 @@ def file_options(*, labels: bool = True, split: str = "train") -> Callable[[_Fun
                 click.option("--labels", metavar="COLUMN", help="The column with the tags; by default guessed."),
                 click.option("--tag-delimiter", metavar="MARK", help="Between the tags of a CSV cell, such as ';'."),
             ]
-        second = "The second file of a set of rows: Y of npz, labels of XC text, Mulan's XML of ARFF."
+        second = "The second file of a set of rows: Y of npz or npy (or JSONL of tags), labels of XC text, XML of ARFF."
         options.append(click.option("--labels-file", metavar="FILE", help=second))
         folders = "Which part of a folder of npz files: X_NAME.npz and Y_NAME.npz."
         options.append(click.option("--split", default=split, show_default=True, metavar="NAME", help=folders))
@@ -83,12 +80,18 @@ def file_options(*, labels: bool = True, split: str = "train") -> Callable[[_Fun
 
 
 def read_set(
-    path: str, options: FileOptions, *, n_features: int | None = None, learning: bool = False
+    path: str,
+    options: FileOptions,
+    *,
+    n_features: int | None = None,
+    learning: bool = False,
+    need_labels: bool = True,
 ) -> tuple[Dataset | TextDataset, TextColumns | None]:
     """A labelled set, and the columns it was read from where they are columns of texts.
 
     n_features : what the model has, for formats that do not say how many columns there are
     learning : say which numbers of svmlight are no label, for no row has them
+    need_labels : False does without the second file of npz
     """
     _check(path)
     if options.format == "lines":
@@ -113,19 +116,36 @@ def read_set(
     if columns is not None and columns.one_label:
         return read_one_label_rows(source, columns), columns
     if columns is not None:
-        return load_dataset(source, columns.format, repeated_labels="merge", **columns.options()), columns
+        texts = load_dataset(source, columns.format, repeated_labels="merge", **columns.options())
+        if columns.doubt and texts.n_labels >= texts.n_rows:
+            problem = f"{columns.doubt}, so that every text has a tag of its own; is --tag-delimiter right?"
+            raise DataError(problem, source=path)
+        if columns.doubt:
+            remark(f"warning: {path}: {columns.doubt}; is --tag-delimiter right?")
+        return texts, columns
     more: dict[str, Any] = {}
     if format in SECOND_FILE and options.labels_file is not None:
         more = {SECOND_FILE[format]: options.labels_file}
+    elif format == "npz":
+        more = {"need_labels": need_labels}
     elif format == "svmlight" and n_features is not None:
         more = {"n_features": n_features}
     elif format == "parquet":
         given = {"text_column": options.text, "labels_column": options.labels}
         more = {name: column for name, column in given.items() if column is not None}
+    if options.id is not None:
+        if format not in ID_OPTION:
+            raise DataError(f"--id is for {' and '.join(ID_OPTION)}, and this is {format}", source=path)
+        more[ID_OPTION[format]] = options.id
     data = load_dataset(source, format, **more)
     if format == "svmlight" and isinstance(data, Dataset) and not states_shape(head):
         data = _without_empty_labels(data, path, say=learning)
     return data, None
+
+
+def dense_if_full(X: CSR) -> CSR | FloatArray:
+    """X as an array where most of its cells are filled, as in embeddings: that is learned from much faster."""
+    return X.toarray() if 2 * X.nnz > X.shape[0] * X.shape[1] else X
 
 
 def _without_empty_labels(data: Dataset, path: str, *, say: bool) -> Dataset:
@@ -153,6 +173,8 @@ def read_texts(path: str, options: FileOptions, other: str | None = None) -> Ite
     """
     _check(path)
     if options.format == "lines" or (options.format is None and path.endswith((".txt", ".txt.gz"))):
+        if options.id is not None:
+            raise DataError("one text a line, without ids; --id is for JSONL and CSV", source=path)
         yield from read_text_lines(path)
         return
     source, head = replayable(path)
@@ -168,7 +190,7 @@ def read_texts(path: str, options: FileOptions, other: str | None = None) -> Ite
             raise DataError("holds no rows; is it the right file, and whole?", source=path)
         raise DataError("holds no texts; give JSONL, CSV, or one text a line (--format lines)", source=path)
     say_guess(path, columns)
-    yield from read_text_rows(source, columns, other)
+    yield from read_text_rows(source, columns, other, options.id)
 
 
 def say_guess(path: str, columns: TextColumns | None) -> None:
@@ -217,95 +239,3 @@ def _is_folder(path: str) -> bool:
 def _check(path: str) -> None:
     if path != "-" and not Path(path).exists():
         raise NotFoundError(f"{path}: there is no such file")
-
-
-ACTOR = "STREAMLABEL_ACTOR"
-
-model_argument = click.argument("model", type=click.Path(path_type=Path))
-
-
-def actor_option(function: _Function) -> _Function:
-    """``--actor``: who is named in the history."""
-    return click.option(
-        "--actor",
-        default=_actor,
-        metavar="NAME",
-        help=f"Who the history says it was (default: {ACTOR}, else the name you are logged in with).",
-    )(function)
-
-
-def dry_run_option(function: _Function) -> _Function:
-    """``--dry-run``: the command says what it would do."""
-    return click.option("--dry-run", is_flag=True, help="Say what would happen; change nothing.")(function)
-
-
-def has_texts(store: ModelStore) -> bool:
-    """Whether the model takes texts; others take rows of numbers."""
-    return VECTORIZER in store.parts()
-
-
-def open_model(path: Path, mode: str = "r", *, actor: str = "") -> tuple[ModelStore, Tagger | None]:
-    """The stored model, and as a tagger where it takes texts."""
-    try:
-        tagger = Tagger.open(path, mode, actor=actor)
-    except DataError as error:
-        if error.hint is not Hint.TAKES_ROWS:
-            raise
-        return ModelStore.open(path, mode, actor=actor), None
-    return tagger.store, tagger
-
-
-def new_model_path(path: Path) -> None:
-    """An error unless a model can be made there; found before the work is done."""
-    if path.exists() or path.is_symlink():
-        raise ConflictError(f"{path} is there already; choose another directory, or add to it with add-label")
-
-
-def known_label(names: Iterable[str], name: str, path: Path) -> str:
-    """The label as it is spelled in the model."""
-    known, wanted = list(names), unicodedata.normalize("NFC", name)
-    if wanted in known:
-        return wanted
-    hint = did_you_mean(wanted, known) or f"'streamlabel labels {path}' lists all"
-    raise NotFoundError(f"{path}: no label is called {name!r}; {hint}")
-
-
-def new_label_name(given: str, known: Collection[str]) -> str:
-    """The name of a new label without outer spaces; said where they were taken off, or a label has a close name."""
-    whole = unicodedata.normalize("NFC", given)
-    name = whole.strip()
-    if not name:
-        raise click.UsageError("the name of the label is empty; give it one, in quotes where it has spaces")
-    if name != whole:
-        remark(f"the spaces around the name were taken off: {name!r}")
-    others = [other for other in known if other != name]
-    twins = [other for other in others if other.casefold() == name.casefold()]
-    for twin in twins:
-        remark(f"warning: there is a label {twin!r}, which differs from {name!r} only by case")
-    same_digits = (other for other in others if re.findall(r"\d", other) == re.findall(r"\d", name))
-    question = did_you_mean(name, same_digits, 0.85)  # one letter more in three, or another one in seven
-    if question and not twins and len(others) == len(known):
-        remark(f"warning: {name!r} is close to a label that is known; {question}")
-    return name
-
-
-def say_twins(names: Iterable[str]) -> None:
-    """Names that differ only by case or outer spaces are hardly ever meant."""
-    first: dict[str, str] = {}
-    for name in names:
-        twin = first.setdefault(name.strip().casefold(), name)
-        if twin != name:
-            remark(f"warning: {twin!r} and {name!r} differ only by case or spaces; they are learned as two labels")
-
-
-def megabytes(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:,.0f} kB"
-
-
-def _actor() -> str:
-    if ACTOR in os.environ:
-        return os.environ[ACTOR]
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):
-        return ""

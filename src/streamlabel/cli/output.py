@@ -38,6 +38,7 @@ SHELL_WORDS = {
     Hint.REPAIR: f"run {_REPAIR} first",
     Hint.REPEATED_LABELS: "keep one",
     Hint.TAKES_ROWS: "it takes no texts but rows of numbers: use predict with a file",
+    Hint.TEXT_COLUMN: "--text COLUMN says which has the texts",
     Hint.TAG_DELIMITER: "use one character for --tag-delimiter, such as ';' or '|'",
     Hint.TEXT_FIELD: "--text FIELD says which is the text",
     Hint.VECTORIZER: "it can be used from Python only, with that vectoriser",
@@ -85,6 +86,19 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, right:
 
 def plural(number: int, word: str) -> str:
     return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
+OFTEN = 0.2
+
+
+def fires_lines(fires: dict[str, int] | None, unit: str) -> list[str]:
+    """How often a label fires, and what to do where that is very often."""
+    if fires is None:
+        return []
+    n_yes, n_texts = fires["n_yes"], fires["n_looked_at"]
+    line = f"it fires on {n_yes:,} of {plural(n_texts, unit)} of fit ({n_yes / n_texts:.1%})"
+    often = "that is often: give more no answers, or raise the threshold with 'streamlabel threshold'"
+    return [line, often] if n_yes > OFTEN * n_texts else [line]
 
 
 def note(message: str) -> None:

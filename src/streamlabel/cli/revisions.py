@@ -1,32 +1,31 @@
-"""``streamlabel history``, ``diff``, ``rollback``, ``rename``, ``retire``, ``doctor``, ``vacuum``: what happened."""
+"""``streamlabel history``, ``diff``, ``rollback``, ``undo``, ``rename``, ``retire``, ``doctor``, ``vacuum``."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from streamlabel.cli.group import ExitCode
-from streamlabel.cli.options import (
+from streamlabel.cli.models import (
     actor_option,
-    did_you_mean,
     dry_run_option,
     known_label,
     megabytes,
     model_argument,
     new_label_name,
-    plural,
+    open_store,
 )
-from streamlabel.cli.output import format_table, json_option, write
-from streamlabel.errors import ConflictError, DataError, NotFoundError, StreamlabelError
-from streamlabel.store.damage import check_labels
-from streamlabel.store.doctor import HISTORY, Finding
+from streamlabel.cli.output import format_table, json_option, plural, write
+from streamlabel.errors import ConflictError, DataError, NotFoundError, StreamlabelError, did_you_mean
 from streamlabel.store.history import LabelChange, Revision
-from streamlabel.store.model_store import ModelStore
-from streamlabel.store.sqlite import reading
+from streamlabel.store.stored_model import StoredModel
+
+if TYPE_CHECKING:
+    from streamlabel.store.doctor import Finding
 
 SHOWN = 4
 
@@ -38,7 +37,7 @@ SHOWN = 4
 @json_option
 def history(model: Path, label: str | None, most: int | None, as_json: bool) -> None:
     """Every revision of MODEL, newest first; for LABEL, those that changed it (by any name that it had)."""
-    with ModelStore.open(model) as store:
+    with StoredModel.read(model) as store:
         revisions = _history_of(store, label)[:most]
     data = [dataclasses.asdict(revision) for revision in revisions]
     rows = [[str(r.number), r.at[:19].replace("T", " "), r.actor, r.action, _detail(r)] for r in revisions]
@@ -53,7 +52,7 @@ def history(model: Path, label: str | None, most: int | None, as_json: bool) -> 
 @json_option
 def diff(model: Path, before: int, after: int | None, as_json: bool) -> None:
     """What happened to the labels between the revisions BEFORE and AFTER, by default the newest."""
-    with ModelStore.open(model) as store:
+    with StoredModel.read(model) as store:
         changes = store.diff(before, after)
         data = {"before": before, "after": after or store.revision, "changes": _as_data(changes)}
     write(data, as_json=as_json, text=lambda: _as_text(changes))
@@ -67,29 +66,43 @@ def diff(model: Path, before: int, after: int | None, as_json: bool) -> None:
 @dry_run_option
 @json_option
 def rollback(model: Path, revision: int | None, label: str | None, actor: str, dry_run: bool, as_json: bool) -> None:
-    """Make MODEL what it was in REVISION, or one label what it was.
+    """Make MODEL what it was in REVISION, or one label what it was; without either, undo the last change.
 
-    That is a new revision: nothing is lost, and a roll-back can be rolled back. It is a change, too: --label without a
-    REVISION undoes itself when it is repeated; to go further back, give the REVISION.
+    That is a new revision: nothing is lost, and a roll-back can be rolled back. It is a change, too: without a REVISION
+    it undoes itself when it is repeated; to go further back, give the REVISION.
     """
-    if revision is None and label is None:
-        raise click.UsageError(
-            f"say where to go: a REVISION, or --label NAME ('streamlabel history {model}' lists them)"
-        )
-    with ModelStore.open(model, "r" if dry_run else "a", actor=actor) as store:
-        if label is not None:
-            revision = _revision_before(store, label) if revision is None else revision
-        assert revision is not None
+    _go_back(model, revision, label, actor, dry_run, as_json)
+
+
+@click.command()
+@model_argument
+@actor_option
+@dry_run_option
+@json_option
+def undo(model: Path, actor: str, dry_run: bool, as_json: bool) -> None:
+    """Undo the last change of MODEL, as rollback does without a REVISION; done twice, it brings the change back."""
+    _go_back(model, None, None, actor, dry_run, as_json)
+
+
+def _go_back(model: Path, revision: int | None, label: str | None, actor: str, dry_run: bool, as_json: bool) -> None:
+    undone: Revision | None = None
+    with open_store(model, dry_run=dry_run, actor=actor) as store:
+        if revision is None and label is not None:
+            revision = _revision_before(store, label)
+        elif revision is None:
+            undone, *older = store.history()
+            if store.revision - 1 not in [one.number for one in older] or undone.action == "vacuum":
+                raise DataError("there is no change to undo", source=model)
+            revision = store.revision - 1
         before = store.revision
         changes = _undone(store, revision, label)
         if dry_run:
-            with reading(model) as connection:
-                check_labels(model, connection, (change.id for change in changes), revision)
+            store.check_revision(revision, changes)
         else:
             store.rollback(revision, label=label)
             changes = store.diff(before)
         number = None if dry_run else store.revision
-    _write_changes(changes, number, as_json)
+    _write_changes(changes, number, as_json, model, undone)
 
 
 @click.command()
@@ -101,7 +114,7 @@ def rollback(model: Path, revision: int | None, label: str | None, actor: str, d
 @json_option
 def rename(model: Path, name: str, new_name: str, actor: str, dry_run: bool, as_json: bool) -> None:
     """Give the label NAME the name NEW_NAME; its id, scores and history stay."""
-    with ModelStore.open(model, "r" if dry_run else "a", actor=actor) as store:
+    with open_store(model, dry_run=dry_run, actor=actor) as store:
         name = known_label(store.label_names, name, model)
         new_name = new_label_name(new_name, [label for label in store.label_names if label != name])
         if new_name in store.label_names:
@@ -121,7 +134,7 @@ def rename(model: Path, name: str, new_name: str, actor: str, dry_run: bool, as_
 @json_option
 def retire(model: Path, names: tuple[str, ...], actor: str, dry_run: bool, as_json: bool) -> None:
     """Take labels out of MODEL; rollback brings them back."""
-    with ModelStore.open(model, "r" if dry_run else "a", actor=actor) as store:
+    with open_store(model, dry_run=dry_run, actor=actor) as store:
         chosen = list(dict.fromkeys(known_label(store.label_names, name, model) for name in names))
         if len(chosen) == len(store.label_names):
             raise DataError("a model needs at least one label; retire fewer", source=model)
@@ -132,7 +145,7 @@ def retire(model: Path, names: tuple[str, ...], actor: str, dry_run: bool, as_js
     _write_changes(changes, number, as_json)
 
 
-def _history_of(store: ModelStore, label: str | None) -> list[Revision]:
+def _history_of(store: StoredModel, label: str | None) -> list[Revision]:
     """The revisions, or those of a label that is or was there."""
     try:
         return store.history(label)
@@ -143,7 +156,7 @@ def _history_of(store: ModelStore, label: str | None) -> list[Revision]:
         raise NotFoundError(f"{error.args[0]}; {close}") from None
 
 
-def _revision_before(store: ModelStore, label: str) -> int:
+def _revision_before(store: StoredModel, label: str) -> int:
     """The revision before a label's last change."""
     number = _history_of(store, label)[0].number - 1
     if number < min(revision.number for revision in store.history()):
@@ -151,7 +164,7 @@ def _revision_before(store: ModelStore, label: str) -> int:
     return number
 
 
-def _undone(store: ModelStore, revision: int, label: str | None) -> list[LabelChange]:
+def _undone(store: StoredModel, revision: int, label: str | None) -> list[LabelChange]:
     """How the labels would change by going back; of one label only."""
     changes = store.diff(store.revision, revision)
     if label is None:
@@ -161,10 +174,24 @@ def _undone(store: ModelStore, revision: int, label: str | None) -> list[LabelCh
     return [change for change in changes if change.id in mine]
 
 
-def _write_changes(changes: list[LabelChange], number: int | None, as_json: bool) -> None:
-    data = {"revision": number, "dry_run": number is None, "changes": _as_data(changes)}
+def _write_changes(
+    changes: list[LabelChange],
+    number: int | None,
+    as_json: bool,
+    model: Path | None = None,
+    undone: Revision | None = None,
+) -> None:
+    """Write what became of labels; of ``undone``, the change of ``model`` that was undone, also how to redo it."""
+    data: dict[str, Any] = {"revision": number, "dry_run": number is None, "changes": _as_data(changes)}
     last = "nothing was changed (--dry-run)" if number is None else f"on the disk as revision {number}"
-    write(data, as_json=as_json, text=lambda: f"{_as_text(changes)}\n{last}")
+    lines = [_as_text(changes), last]
+    if undone is not None:
+        data["undone"] = dataclasses.asdict(undone)
+        did = "would undo" if number is None else "undid"
+        lines.insert(0, f"{did} revision {undone.number}: {undone.action} {_detail(undone)}".rstrip())
+        if number is not None:
+            lines.append(f"'streamlabel rollback {model} {undone.number}' brings it back")
+    write(data, as_json=as_json, text=lambda: "\n".join(lines))
 
 
 def _as_data(changes: Iterable[LabelChange]) -> list[dict[str, Any]]:
@@ -205,10 +232,13 @@ def doctor(ctx: click.Context, model: Path, repair: bool, as_json: bool) -> None
     Without --repair nothing is changed. Exit code 1 while something is wrong with the newest revision. Damage that only
     older revisions have is told, too; a repair leaves them as they are, and vacuum forgets them.
     """
-    findings = ModelStore.doctor(model, repair=repair)
+    from streamlabel.store.doctor import HISTORY, examine
+
+    findings = examine(model, repair=repair)
     healthy = all(finding.repaired or finding.kind == HISTORY for finding in findings)
     data = {"healthy": healthy, "findings": [dataclasses.asdict(finding) for finding in findings]}
-    write(data, as_json=as_json, text=lambda: _text(model, findings))
+    old = [finding for finding in findings if finding.kind == HISTORY]
+    write(data, as_json=as_json, text=lambda: _text(model, findings, old))
     if not healthy:
         ctx.exit(ExitCode.FAILURE)
 
@@ -224,7 +254,7 @@ def vacuum(model: Path, keep_from: int | None, actor: str, dry_run: bool, as_jso
 
     That cannot be undone: what is forgotten cannot be rolled back to.
     """
-    with ModelStore.open(model, "r" if dry_run else "a", actor=actor) as store:
+    with open_store(model, dry_run=dry_run, actor=actor) as store:
         numbers = [revision.number for revision in store.history()]
         forgotten = [number for number in numbers if number < (keep_from or store.revision)]
         freed = None if dry_run else store.vacuum(keep_from=keep_from)
@@ -234,10 +264,9 @@ def vacuum(model: Path, keep_from: int | None, actor: str, dry_run: bool, as_jso
     write(data, as_json=as_json, text=lambda: said)
 
 
-def _text(model: Path, findings: list[Finding]) -> str:
+def _text(model: Path, findings: list[Finding], old: list[Finding]) -> str:
     lines = [f"{one.where}: {one.problem}; {one.remedy}" for one in findings]
-    old = [one for one in findings if one.kind == HISTORY]
-    if any(not one.repaired for one in findings if one.kind != HISTORY):
+    if any(not one.repaired for one in findings if one not in old):
         lines.append(
             f"{plural(len(findings), 'finding')}; 'streamlabel doctor {model} --repair' mends what can be mended"
         )
@@ -247,7 +276,7 @@ def _text(model: Path, findings: list[Finding]) -> str:
             f"'streamlabel vacuum {model}' forgets these"
         )
     try:
-        with ModelStore.open(model) as store:
+        with StoredModel.read(model) as store:
             n_labels, sizes = len(store.label_names), store.sizes()
     except StreamlabelError:
         return "\n".join(lines)

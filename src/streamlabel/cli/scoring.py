@@ -11,22 +11,17 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import click
 import numpy as np
 from scipy import sparse
+from scipy.special import expit
 
-from streamlabel.cli.options import (
-    FileOptions,
-    file_options,
-    has_texts,
-    model_argument,
-    read_set,
-    read_texts,
-    say_guess,
-)
+from streamlabel.cli.models import has_texts, model_argument
+from streamlabel.cli.options import FileOptions, file_options, read_set, read_texts, say_guess
 from streamlabel.cli.output import format_table, json_option, note, plural, progress_bar, remark, write
 from streamlabel.data.csv_table import guarded
 from streamlabel.data.files import replacing
@@ -36,10 +31,12 @@ from streamlabel.metrics.decisions import DecisionAccumulator
 from streamlabel.metrics.evaluate import evaluate as measure
 from streamlabel.metrics.row_blocks import RowBlocks
 from streamlabel.store.model_store import ModelStore
+from streamlabel.store.parts import TEXTS, VECTORIZER
 from streamlabel.store.predict import RowLabels, predict_rows, rows_within
+from streamlabel.streaming.calibration import Decisions
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import canonical_rows
-from streamlabel.tagging.tagger import VECTORIZER
+from streamlabel.tagging.text_answers import TextIndex
 from streamlabel.tagging.vectorizers import VectorizerState, restore_vectorizer
 from streamlabel.types import CSR, Dataset, FloatArray, TextDataset
 
@@ -60,6 +57,8 @@ class Predicted(NamedTuple):
 @file_options(labels=False, split="test")
 @click.option("-k", type=click.IntRange(min=1), help="The K best labels of each row  [default: 5]")
 @click.option("--thresholds", is_flag=True, help="Instead: the labels whose score exceeds their threshold.")
+@click.option("--probabilities", is_flag=True, help="Also the probability of each label.")
+@click.option("--id", "id_column", metavar="COLUMN", help="The column with ids, to be written  [default: id]")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write here instead of standard output.")
 @click.option("--to", type=click.Choice(["jsonl", "csv"]), help="How it is written  [default: by --out, else jsonl]")
 @click.option("--force", is_flag=True, help="Overwrite a file that is there (never FILE).")
@@ -67,20 +66,21 @@ class Predicted(NamedTuple):
 @click.option("--rows-per-block", type=click.IntRange(min=1), help="Instead of what --memory allows.")
 @json_option
 def predict(
-    model: Path, file: str, k: int | None, thresholds: bool, out: Path | None, to: str | None, force: bool,
-    memory: int, rows_per_block: int | None, as_json: bool, **arguments: Any,
+    model: Path, file: str, k: int | None, thresholds: bool, probabilities: bool, id_column: str | None,
+    out: Path | None, to: str | None, force: bool, memory: int, rows_per_block: int | None, as_json: bool,
+    **arguments: Any,
 ) -> None:  # fmt: skip
     """Labels for every text or row of FILE (- for standard input), in the order of the file.
 
     FILE is JSONL or CSV with texts, or one text a line (.txt), for a model of texts; else a set of rows (svmlight, XC
     text, ...). One line of JSON a row, or with --to csv (--out NAME.csv) one line a label. A score is no probability:
     it means yes where it exceeds the label's own threshold; that and the yes (true, false; in CSV yes or nothing) are
-    written beside it. Rows are read, scored and written block by block: memory does not grow with the number of texts
-    or labels.
+    written beside it, and with --probabilities how likely the label is. Rows are read, scored and written block by
+    block: memory does not grow with the number of texts or labels.
     """
     if k is not None and thresholds:
         raise click.UsageError("give -k or --thresholds, not both")
-    limit, options = memory << 20, FileOptions.of(arguments)
+    limit, options = memory << 20, replace(FileOptions.of(arguments), id=id_column)
     form = _form(out, to, as_json)
     if out is not None:
         _check_out(out, [file, options.labels_file], force=force)
@@ -91,26 +91,36 @@ def predict(
         rows = blocks(store, classifier, file, options, size, None if thresholds else k or 5)
         with progress_bar("predicting") as progress, _opened(out) as handle:
             counted = _counted(rows, progress)
-            n_rows = write_predictions(counted, store.label_names, classifier.thresholds_, handle, form)
+            n_rows = write_predictions(
+                counted, store.label_names, classifier.state_.decisions, handle, form, probabilities=probabilities
+            )
     if out is not None:
         remark(f"wrote {plural(n_rows, 'row')} to {out}")
 
 
 def write_predictions(
-    rows: Iterable[Predicted], names: Sequence[str], thresholds: FloatArray, handle: IO[str], form: str
+    rows: Iterable[Predicted],
+    names: Sequence[str],
+    decisions: Decisions,
+    handle: IO[str],
+    form: str,
+    *,
+    probabilities: bool = False,
 ) -> int:
-    """``form``: "jsonl", "csv", or "json" for one document. ``thresholds`` are those of the labels. How many rows."""
-    n_rows, above_all = 0, thresholds.tolist()
+    """``form``: "jsonl", "csv", or "json" for one document. ``decisions`` are those of the labels. How many rows."""
+    n_rows, thresholds = 0, decisions.thresholds
+    above_all = thresholds.tolist()
     bounds = [f"{bound:.6g}" if form == "csv" or math.isfinite(bound) else "null" for bound in above_all]
     if form == "csv":
         writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(["row", "id", "label", "score", "threshold", "yes"])
+        writer.writerow(["row", "id", "label", "score", "threshold", "yes", *(["probability"] * probabilities)])
         cells = [guarded(name) for name in names]
         for n_rows, (id_, found) in enumerate(rows, start=1):
             shown = "" if id_ is None else guarded(id_)
-            for label, score in zip(found.labels.tolist(), found.scores.tolist(), strict=True):
+            likely = _probabilities(found, decisions) if probabilities else [[]] * len(found.labels)
+            for label, score, more in zip(found.labels.tolist(), found.scores.tolist(), likely, strict=True):
                 said = "yes" if score > above_all[label] else ""
-                writer.writerow([n_rows - 1, shown, cells[label], f"{score:.6g}", bounds[label], said])
+                writer.writerow([n_rows - 1, shown, cells[label], f"{score:.6g}", bounds[label], said, *more])
         return n_rows
     before, between, after = ("[\n", ",\n", "\n]\n") if form == "json" else ("", "\n", "\n")
     quoted = [json.dumps(name, ensure_ascii=False) for name in names]
@@ -122,10 +132,17 @@ def write_predictions(
         said = json.dumps((found.scores > thresholds[found.labels]).tolist())
         shown = "" if id_ is None else f'"id": {json.dumps(id_, ensure_ascii=False)}, '
         lists = f'"labels": [{labels}], "scores": [{scores}], "thresholds": [{above}], "yes": {said}'
+        if probabilities:
+            lists += f', "probabilities": [{", ".join(one for (one,) in _probabilities(found, decisions))}]'
         handle.write(f'{mark}{{"row": {n_rows - 1}, {shown}{lists}}}')
         mark = between
     handle.write(after if mark == between else "[]\n" if form == "json" else "")
     return n_rows
+
+
+def _probabilities(found: RowLabels, decisions: Decisions) -> list[list[str]]:
+    mine = decisions.take(found.labels)
+    return [[f"{chance:.6g}"] for chance in expit(mine.slope * found.scores + mine.offset).tolist()]
 
 
 def _form(out: Path | None, to: str | None, as_json: bool) -> str:
@@ -174,7 +191,7 @@ def _of_texts(
 def _of_rows(
     store: ModelStore, classifier: StreamingLabelClassifier, file: str, options: FileOptions, size: int, k: int | None
 ) -> Iterator[Predicted]:
-    data, _ = read_set(file, options, n_features=store.n_features)
+    data, _ = read_set(file, options, n_features=store.n_features, need_labels=False)
     if isinstance(data, TextDataset):
         raise DataError("holds texts, and the model takes rows of numbers", source=file)
     if data.n_features != store.n_features:
@@ -228,10 +245,12 @@ def evaluate(model: Path, file: str, k: tuple[int, ...], per_label: bool, as_jso
         say_guess(file, columns)
         X = _rows(store, data, file)
         truth, unknown = _truth(store, data)
+        n_of_fit = _texts_of_fit(store, data)
         note(f"scoring {plural(data.n_rows, 'row')} and {plural(len(store.label_names), 'label')} ...")
         found = _measured(store.model(learning=False), X, truth, k, per_label, store.label_names)
     found = {"n_rows": data.n_rows, "n_labels": truth.shape[1], "unknown_tags": unknown} | found
     found["n_rows_without_tags"] = int((np.diff(truth.indptr) == 0).sum())
+    found["n_rows_of_fit"] = n_of_fit
     write(found, as_json=as_json, text=lambda: _text(found))
 
 
@@ -245,6 +264,14 @@ def _rows(store: ModelStore, data: Dataset | TextDataset, file: str) -> CSR:
     if data.n_features != store.n_features:
         raise DataError(f"has {data.n_features} features; the model has {store.n_features}", source=file)
     return canonical_rows(data.X.astype(np.float64))
+
+
+def _texts_of_fit(store: ModelStore, data: Dataset | TextDataset) -> int | None:
+    """How many texts are those that the model was fitted on; None where it does not keep what tells."""
+    if not isinstance(data, TextDataset) or TEXTS not in store.parts():
+        return None
+    index = TextIndex(store.get_part(TEXTS).arrays["digests"])
+    return sum(isinstance(index.key(text, "the file"), int) for text in data.texts)
 
 
 def _truth(store: ModelStore, data: Dataset | TextDataset) -> tuple[CSR, int]:
@@ -308,6 +335,11 @@ def _number(value: float | np.floating) -> float | None:
 
 def _text(found: dict[str, Any]) -> str:
     lines = [f"{plural(found['n_rows'], 'row')}, {plural(found['n_labels'], 'label')}; in percent"]
+    if 2 * (found["n_rows_of_fit"] or 0) > found["n_rows"]:
+        lines.append(
+            f"{found['n_rows_of_fit']:,} of {plural(found['n_rows'], 'text')} are those the model was fitted on: "
+            "these figures flatter it"
+        )
     if found["unknown_tags"]:
         lines.append(f"{plural(found['unknown_tags'], 'tag')} of the file left out: the model does not know them")
     if found["n_rows_without_tags"]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from streamlabel.cli.options import actor_option, model_argument, plural
-from streamlabel.cli.output import json_option, write
+from streamlabel.cli.models import actor_option, model_argument
+from streamlabel.cli.output import json_option, plural, write
 from streamlabel.tagging.tagger import Tagger
 
 

@@ -12,18 +12,9 @@ import click
 import numpy as np
 from scipy import sparse
 
-from streamlabel.cli.options import (
-    FileOptions,
-    actor_option,
-    dry_run_option,
-    file_options,
-    megabytes,
-    model_argument,
-    new_model_path,
-    plural,
-    read_set,
-)
-from streamlabel.cli.output import format_table, json_option, note, progress_bar, write
+from streamlabel.cli.models import actor_option, dry_run_option, megabytes, model_argument, new_model_path
+from streamlabel.cli.options import FileOptions, file_options, read_set
+from streamlabel.cli.output import format_table, json_option, note, plural, progress_bar, write
 from streamlabel.data.load import read_text_lines
 from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.stats.sums import Stats

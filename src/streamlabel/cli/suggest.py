@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from streamlabel.cli.options import FileOptions, known_label, model_argument, read_texts
+from streamlabel.cli.models import known_label, model_argument
 from streamlabel.cli.output import format_table, json_option, remark, write
 from streamlabel.errors import DataError
-from streamlabel.tagging.explain import N_WORDS, Explanation, explanation_data
-from streamlabel.tagging.tagger import Tagger
+from streamlabel.tagging.suggester import Suggester
+
+if TYPE_CHECKING:
+    from streamlabel.tagging.explain import Explanation
+
+N_WORDS = 10  # of an explanation, on each side
 
 
 @click.command()
@@ -25,9 +29,9 @@ def suggest(model: Path, texts: tuple[str, ...], k: int, as_json: bool) -> None:
     A label is marked yes where its score exceeds its own threshold, which stands beside it: a score orders labels, it
     is no probability. For many texts, use predict.
     """
-    tagger = Tagger.open(model)
-    wanted = _texts(texts)
-    thresholds = dict(zip(tagger.label_names_, tagger.classifier_.thresholds_.tolist(), strict=True))
+    suggester = Suggester.open(model)
+    wanted, thresholds = _texts(texts), suggester.thresholds
+    suggested, known = suggester.suggest(wanted, k)
     data = [
         {
             "text": text,
@@ -36,10 +40,10 @@ def suggest(model: Path, texts: tuple[str, ...], k: int, as_json: bool) -> None:
                 for name, score in found
             ],
         }
-        for text, found in zip(wanted, tagger.suggest(wanted, k), strict=True)
+        for text, found in zip(wanted, suggested, strict=True)
     ]
-    for text, known in zip(wanted, tagger.knows(wanted), strict=True):
-        if not known:
+    for text, any_known in zip(wanted, known, strict=True):
+        if not any_known:
             remark(f"no word of {text[:40]!r} is known; the scores are those of an empty text")
     write(data, as_json=as_json, text=lambda: "\n\n".join(_table(one, with_text=len(data) > 1) for one in data))
 
@@ -57,6 +61,9 @@ def explain(model: Path, text: str, label: str | None, words: int, as_json: bool
 
     The words that spoke for and against it, and what the labels say that it was learned to resemble.
     """
+    from streamlabel.tagging.explain import explanation_data
+    from streamlabel.tagging.tagger import Tagger
+
     tagger = Tagger.open(model)
     (text,) = _texts((text,), whole=True)
     label = tagger.suggest(text, 1)[0][0] if label is None else known_label(tagger.label_names_, label, model)
@@ -69,6 +76,8 @@ def _texts(given: tuple[str, ...], *, whole: bool = False) -> list[str]:
         return list(given)
     if len(given) > 1:
         raise click.UsageError("give texts, or - alone")
+    from streamlabel.cli.options import FileOptions, read_texts
+
     lines = [row.text for row in read_texts("-", FileOptions(format="lines"))]
     if not lines:
         raise DataError("holds no text", source="standard input")

@@ -173,14 +173,15 @@ def _check_delimiters(delimiter: str, delimiter_of_tags: str) -> None:
 
 
 def _check_columns(columns: Sequence[str], header: list[str], source: str, delimiter: str) -> None:
-    """Each of these columns stands in the header, once."""
+    """Each of these columns stands in the header, once; the first is that of the texts."""
     for column in columns:
         if header.count(column) > 1:
             raise DataError(f"the header has the column {column!r} twice; rename one", source=source, line=1)
         if column not in header:
             shown = ", ".join(repr(name[:40]) for name in header[:30]) or "none"
             problem = f"no column {column!r}; the columns are {shown} (with {delimiter!r} as delimiter)"
-            raise DataError(problem, source=source, line=1)
+            hint = Hint.TEXT_COLUMN if column == columns[0] else None
+            raise DataError(problem, source=source, line=1, hint=hint)
 
 
 def write_csv(

@@ -129,7 +129,7 @@ class _Content:
         if present:
             return DataError(f"has both {present[0]!r} and {present[1]!r}", hint=Hint.ONE_CONTENT)
         wanted = " or ".join(repr(name) for name in self._names if name is not None)
-        return DataError(f"no field {wanted}; the fields are {_listing(record)}")
+        return DataError(f"no field {wanted}; the fields are {_listing(record)}", hint=Hint.TEXT_FIELD)
 
 
 def _labels_field(record: dict[str, Any], fields: _Fields) -> str:

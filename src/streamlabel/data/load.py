@@ -59,6 +59,7 @@ _FORMAT_OF_SUFFIX = {
     ".tab": "csv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".npy": "npz",
     ".npz": "npz",
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -146,6 +147,7 @@ class TextColumns:
     labels : the column with the tags, None where ``label_columns`` hold 0 or 1, or where there are none
     one_label : the tags of a JSONL record are one string, not a list
     guessed : what was not given, in words
+    doubt : why the mark between tags that was given is hardly the right one, or ""
     """
 
     format: str
@@ -156,6 +158,7 @@ class TextColumns:
     tag_delimiter: str = ";"
     one_label: bool = False
     guessed: str = ""
+    doubt: str = ""
 
     def options(self) -> dict[str, Any]:
         """The options of `load_dataset` for this file; ids and dates, which may be of any form, are not read."""
@@ -231,8 +234,9 @@ def guess_columns(
         guesses.append(f"tags parted by {found_delimiter!r}")
     one_label = format == "jsonl" and found_labels is not None and isinstance(rows[0].get(found_labels), str)
     return TextColumns(
-        format, found_text, found_labels, label_columns, delimiter, found_delimiter, one_label, ", ".join(guesses)
-    )
+        format, found_text, found_labels, label_columns, delimiter, found_delimiter, one_label, ", ".join(guesses),
+        "" if tag_delimiter is None else _doubt(cells, tag_delimiter),
+    )  # fmt: skip
 
 
 def _json_rows(head: bytes) -> list[dict[str, Any]]:
@@ -305,6 +309,17 @@ def _tag_delimiter(cells: list[str], delimiter: str) -> str:
     return next((mark for mark in usual if any(mark in cell for cell in cells)), usual[0])
 
 
+def _doubt(cells: list[str], given: str) -> str:
+    """Why the mark between tags is hardly the right one: no cell has it, and many have another that is usual."""
+    filled = [cell for cell in cells if cell.strip()]
+    counts = {mark: sum(mark in cell for cell in filled) for mark in (";", "|", ",") if mark != given}
+    usual = max(counts, key=lambda mark: counts[mark])
+    if any(given in cell for cell in filled) or 3 * counts[usual] < len(filled) or counts[usual] < 2:
+        return ""
+    many = f"{counts[usual]} of {len(filled)} cells have {usual!r}"
+    return f"no tags of the first rows are parted by {given!r}, and {many}"
+
+
 def _listing(rows: Sequence[dict[str, Any]]) -> str:
     return "there are " + ", ".join(repr(column) for column in list(rows[0])[:30])
 
@@ -323,8 +338,13 @@ def read_text_lines(source: Source) -> Iterator[TextRow]:
     return (TextRow(None, line.strip(), number) for number, line in numbered_lines(source, MAX_LINE_BYTES))
 
 
-def read_text_rows(source: Source, columns: TextColumns, other: str | None = None) -> Iterator[TextRow]:
-    """The texts of a JSONL or CSV file, with the ids of a column ``id`` and the values of an ``other`` one."""
+def read_text_rows(
+    source: Source, columns: TextColumns, other: str | None = None, ids: str | None = None
+) -> Iterator[TextRow]:
+    """The texts of a JSONL or CSV file, with the values of an ``other`` column and the ids of ``ids``.
+
+    ids : None for the column ``id``, if there is one
+    """
     name, fields = source_name(source), dict[str, None]()
     records: Iterable[tuple[int, dict[str, Any]]]
     if columns.format == "jsonl":
@@ -332,16 +352,18 @@ def read_text_rows(source: Source, columns: TextColumns, other: str | None = Non
     else:
         header, records = csv_records(source, columns.delimiter)
         check_rows(len(header), name)
-        for column in (columns.text, other):
+        for column in (columns.text, other, ids):
             if column is not None and column not in header:
                 raise DataError(f"no column {column!r}; the columns are {_names(header)}", source=name, line=1)
     for line, record in records:
-        text, id_ = record.get(columns.text), record.get("id")
+        text, id_ = record.get(columns.text), record.get("id" if ids is None else ids)
         if not isinstance(text, str):
             raise DataError(f"no text in the field {columns.text!r}", source=name, line=line)
         fields |= dict.fromkeys(record)
         value = None if other is None else record.get(other)
-        yield TextRow(str(id_) if isinstance(id_, str | int) else None, text, line, value)
+        if ids is not None and id_ is None:
+            raise DataError(f"no field {ids!r}; the fields are {_names(record)}", source=name, line=line)
+        yield TextRow(str(id_) if isinstance(id_, str | int | float) else None, text, line, value)
     if other is not None and fields and other not in fields:
         raise DataError(f"no field {other!r}; the fields are {_names(fields)}", source=name)
 

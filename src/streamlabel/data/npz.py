@@ -1,4 +1,4 @@
-"""Sparse matrices in ``.npz`` files as scipy writes them: a folder with its splits, or a pair of files.
+"""Matrices in ``.npz`` files as scipy writes them, or ``.npy``: a folder with its splits, or a pair of files.
 
 A folder holds ``X_train.npz``, ``Y_train.npz`` (and the same for other splits), ``labels.txt`` and optionally
 ``features.txt`` (one name a line) and ``rows_train.csv`` (first column: row id; a column ``date``: row date).
@@ -27,7 +27,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.data.datasets import PathLike, named_dataset, sort_rows
-from streamlabel.data.files import check_memory, check_shape, read_bytes, replacing, show, utf8
+from streamlabel.data.files import (
+    MAX_LINE_BYTES,
+    check_memory,
+    check_shape,
+    numbered_lines,
+    read_bytes,
+    replacing,
+    show,
+    utf8,
+)
+from streamlabel.data.rows import GatheredRows, labels_column_of, parse_json
 from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.types import CSR, Dataset
 from streamlabel.validation import canonical_labels
@@ -80,15 +90,20 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: object) 
     if entry.file_size > MAX_RATIO * (entry.compress_size + 64):
         raise DataError(f"{show(entry.filename)} claims {entry.file_size} bytes, more than it can hold", source=path)
     with archive.open(entry) as file:
-        dtype, fortran, shape = _read_header(file, entry.filename, path)
-        n_items = math.prod(shape)
-        n_bytes = n_items * dtype.itemsize
-        if n_bytes > entry.file_size:
-            problem = f"{show(entry.filename)} says it has the shape {shape}, but is too short for that; it is damaged"
-            raise DataError(problem, source=path)
-        content = file.read(n_bytes + 1)
+        return _read_npy(file, entry.filename, entry.file_size, path)
+
+
+def _read_npy(file: IO[bytes], name: str, size: int, path: object) -> NDArray[Any]:
+    """The array of an ``.npy`` file of so many bytes."""
+    dtype, fortran, shape = _read_header(file, name, path)
+    n_items = math.prod(shape)
+    n_bytes = n_items * dtype.itemsize
+    if n_bytes > size:
+        problem = f"{show(name)} says it has the shape {shape}, but is too short for that; it is damaged"
+        raise DataError(problem, source=path)
+    content = file.read(n_bytes + 1)
     if len(content) != n_bytes:
-        problem = f"{show(entry.filename)} has not the {n_bytes} bytes that its shape {shape} needs; it is damaged"
+        problem = f"{show(name)} has not the {n_bytes} bytes that its shape {shape} needs; it is damaged"
         raise DataError(problem, source=path)
     array = np.frombuffer(content, dtype=dtype, count=n_items)
     array = array.reshape(shape, order="F" if fortran else "C")
@@ -128,16 +143,19 @@ def read_npz(
     label_names: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
     sort: bool = False,
+    need_labels: bool = True,
 ) -> Dataset:
-    """Read a folder of ``.npz`` files, or a pair of them.
+    """Read a folder of ``.npz`` files, or a pair of files, ``.npz`` or ``.npy`` (embeddings, say).
 
     Parameters
     ----------
     path : the folder, or the file with X
-    Y_path : the file with Y, when ``path`` is a file
+    Y_path : the file with Y, when ``path`` is a file; or JSON lines, a list of label names for each row (or an object
+        that has one)
     split : which of the folder's splits: ``X_{split}.npz`` and ``Y_{split}.npz``
     label_names, feature_names : one name a column; a folder's ``labels.txt`` and ``features.txt`` are used without
     sort : accept column indices in any order within a row of X; without it, disorder is an error
+    need_labels : False reads X alone, where no Y is given: the set then has no label
 
     X keeps float32 and float64; other numbers become float64.
     """
@@ -145,6 +163,8 @@ def read_npz(
     if Y_path is not None:
         return _read_pair(path, Path(Y_path), label_names, feature_names, sort)
     if not path.is_dir():
+        if path.exists() and not need_labels:
+            return _read_pair(path, None, label_names, feature_names, sort)
         if path.exists():
             raise DataError("X without Y", source=path, hint=Hint.LABELS_OF_ROWS)
         raise NotFoundError(f"{path}: there is no such folder")
@@ -180,7 +200,7 @@ def write_npz(dataset: Dataset, folder: PathLike, *, split: str = "train") -> No
 
 def _read_pair(
     X_path: Path,
-    Y_path: Path,
+    Y_path: Path | None,
     label_names: Sequence[str] | None,
     feature_names: Sequence[str] | None,
     sort: bool,
@@ -191,7 +211,12 @@ def _read_pair(
     if not np.isfinite(X.data).all():
         row = int(np.searchsorted(X.indptr, np.argmin(np.isfinite(X.data)), side="right")) - 1
         raise DataError(f"NaN or infinity in row {row}; remove or impute such rows", source=X_path)
-    relevance = _read_matrix(Y_path, "label", True)
+    if Y_path is None:
+        relevance = sparse.csr_array((X.shape[0], 0))
+    elif Y_path.suffix in (".jsonl", ".ndjson"):
+        relevance, label_names = _read_tags(Y_path, label_names)
+    else:
+        relevance = _read_matrix(Y_path, "label", True)
     if relevance.shape[0] != X.shape[0]:
         problem = f"{relevance.shape[0]} rows for {X.shape[0]} rows of X; the two files must describe the same rows"
         raise DataError(problem, source=Y_path)
@@ -203,9 +228,36 @@ def _read_pair(
     return named_dataset(X, Y, label_names, feature_names, X_path)
 
 
+def _read_tags(path: Path, label_names: Sequence[str] | None) -> tuple[CSR, tuple[str, ...]]:
+    """Y and its label names, from a list of names a line, or an object with such a list (``labels``, ``tags``, ...)."""
+    rows = GatheredRows(str(path))
+    for line, text in numbered_lines(path, MAX_LINE_BYTES):
+        with rows.at(line):
+            found = parse_json(text)
+            names = found.get(labels_column_of(found)) if isinstance(found, dict) else found
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise ValueError('no list of label names; give one a line, ["a", "b"], or an object with "labels"')
+            rows.add(names)
+    return rows.labels.matrix(
+        source=rows.source, row_error=rows.error, label_names=label_names, repeated_labels="merge"
+    )
+
+
+def _read_plain(path: Path) -> NDArray[Any]:
+    """The array of an ``.npy`` file; a list of answers is one column."""
+    try:
+        size = path.stat().st_size
+        check_memory(2 * size, "the array in it", source=path)
+        with open(path, "rb") as file:
+            array = _read_npy(file, path.name, size, path)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{path}: there is no such file") from error
+    return array[:, None] if array.ndim == 1 else array
+
+
 def _read_matrix(path: Path, kind: str, sort: bool) -> CSR:
     """A CSR or CSC matrix, or the one dense matrix of the file, as CSR with everything checked."""
-    members = read_members(path)
+    members = {"": _read_plain(path)} if path.suffix == ".npy" else read_members(path)
     if len(members) == 1:
         (dense,) = members.values()
         if dense.ndim != 2 or dense.dtype.kind not in "fiub":

@@ -159,6 +159,30 @@ class LabelLists:
         return label_matrix(codes, np.array(self._ends, dtype=np.int64), list(self._code_of), **options)
 
 
+def matrix_of_names(
+    labels: Iterable[Iterable[str]], what: str, label_names: Sequence[str] | None = None
+) -> tuple[CSR, tuple[str, ...]]:
+    """Y (n, m) and its label names, from a list of names for each row; ``what`` a row is called in errors.
+
+    label_names : the columns of Y, in this order; other names are an error. None: order of first appearance
+    """
+
+    def in_row(problem: str, row: int) -> DataError:
+        return DataError(f"labels of {what} {row}: {problem}")
+
+    lists = LabelLists()
+    for row, names in enumerate(labels):
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            kind = type(names).__name__
+            raise in_row(f"a {kind} where a list of names should be; give [] where none applies", row)
+        found = list(names)
+        for name in found:
+            if not isinstance(name, str):
+                raise in_row(f"a label of type {type(name).__name__}; names must be strings", row)
+        lists.add(found)
+    return lists.matrix(source="labels", row_error=in_row, label_names=label_names, repeated_labels="merge")
+
+
 def rows_of_names(Y: CSR, label_names: Sequence[str]) -> Iterator[list[str]]:
     """The label names of each row, in the order of the columns."""
     for begin, end in zip(Y.indptr[:-1], Y.indptr[1:], strict=True):

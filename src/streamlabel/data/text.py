@@ -9,24 +9,21 @@ why parameters are plain values only, and why there is no ``token_pattern`` (a h
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 from streamlabel.data.files import read_bytes, replacing
 from streamlabel.data.rows import parse_json
+from streamlabel.data.terms import FORMAT, KIND, TermRows, check_document, check_parameters, check_texts
 from streamlabel.errors import DataError, Hint
 from streamlabel.types import CSR, Dataset, TextDataset
-from streamlabel.validation import canonical_csr
-
-FORMAT = 1
-KIND = "streamlabel text vectorizer"
 
 
 class TextVectorizer(TransformerMixin, BaseEstimator):
@@ -91,21 +88,18 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         except ValueError as error:
             problem = f"no vocabulary can be learnt from these {len(checked)} texts ({error})"
             raise DataError(problem, hint=Hint.VOCABULARY) from None
+        terms = counter.get_feature_names_out()
         if self.max_features is not None and counts.shape[1] > self.max_features:
-            terms = counter.get_feature_names_out()
             kept = _most_frequent(counts, self.max_features)
-            counts, counter = counts[:, kept], self._make_counter(vocabulary=list(terms[kept]))
-        counts.sort_indices()  # the row norms add up in this order, here and in transform: the same bits
-        weigher = TfidfTransformer(sublinear_tf=self.sublinear_tf).fit(counts)
-        self._adopt(counter, weigher)
-        return canonical_csr(weigher.transform(counts))
+            counts, terms = counts[:, kept], terms[kept]
+        counts.sort_indices()
+        self._adopt(terms, TfidfTransformer().fit(counts).idf_)
+        return self._rows.weigh(counts)
 
     def transform(self, texts: Iterable[str]) -> CSR:
         """X of these texts, (n_texts, n_terms); terms outside the vocabulary count nothing."""
         self._check_fitted()
-        counts = self._counter.transform(check_texts(texts))
-        counts.sort_indices()
-        return canonical_csr(self._weigher.transform(counts))
+        return self._rows.transform(texts)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The terms, as scikit-learn wants them."""
@@ -118,7 +112,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         return {
             "kind": KIND,
             "format": FORMAT,
-            "parameters": _check_parameters(self.get_params(deep=False)),
+            "parameters": check_parameters(self.get_params(deep=False)),
             "terms": list(self.terms_),
             "idf": self.idf_.tolist(),
         }
@@ -126,15 +120,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
     @classmethod
     def from_document(cls, document: Any, *, source: object = None) -> Self:
         """The vectorizer of `to_document`. Everything is checked; transforms are the same to the last bit."""
-        try:
-            parameters, terms, idf = _check_document(document)
-        except ValueError as error:
-            problem = getattr(error, "problem", str(error))
-            raise DataError(f"not a saved text vectorizer: {problem}; save it again", source=source) from None
+        parameters, terms, idf = check_document(document, source)
         vectorizer = cls(**parameters)
-        weigher = TfidfTransformer(sublinear_tf=vectorizer.sublinear_tf)
-        weigher.idf_ = np.array(idf, dtype=parameters["dtype"])
-        vectorizer._adopt(vectorizer._make_counter(vocabulary=terms), weigher)
+        vectorizer._adopt(terms, idf)
         return vectorizer
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -160,18 +148,19 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
 
     def build_analyzer(self) -> Callable[[str], list[str]]:
         """A function from a text to its terms, known or not; as scikit-learn's vectorisers have it."""
-        return self._counter.build_analyzer()
+        self._check_fitted()
+        return self._rows.split
 
-    def _make_counter(self, vocabulary: list[str] | None = None) -> CountVectorizer:
-        parameters = _check_parameters(self.get_params(deep=False))
+    def _make_counter(self) -> CountVectorizer:
+        parameters = check_parameters(self.get_params(deep=False))
         del parameters["sublinear_tf"], parameters["max_features"]  # which is ours: see `_most_frequent`
         parameters.update(ngram_range=tuple(parameters["ngram_range"]), dtype=np.dtype(parameters["dtype"]).type)
-        return CountVectorizer(vocabulary=vocabulary, **parameters)
+        return CountVectorizer(**parameters)
 
-    def _adopt(self, counter: CountVectorizer, weigher: TfidfTransformer) -> None:
-        self._counter, self._weigher = counter, weigher
-        self.terms_: tuple[str, ...] = tuple(str(term) for term in counter.get_feature_names_out())
-        self.idf_: np.ndarray = weigher.idf_
+    def _adopt(self, terms: Iterable[str], idf: ArrayLike) -> None:
+        self.terms_: tuple[str, ...] = tuple(str(term) for term in terms)
+        self.idf_: NDArray[np.floating] = np.array(idf, dtype=self.dtype)
+        self._rows = TermRows(self.get_params(deep=False), self.terms_, self.idf_)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "terms_"):
@@ -204,87 +193,3 @@ def _most_frequent(counts: Any, most: int) -> np.ndarray:
     """
     totals = np.asarray(counts.sum(axis=0, dtype=np.float64)).ravel()
     return np.sort(np.argsort(-totals, kind="stable")[:most])
-
-
-def check_texts(texts: Iterable[str]) -> list[str]:
-    """The texts as a list; DataError for one text alone, or for what is not a string."""
-    if isinstance(texts, str | bytes):
-        raise DataError("one text was given; give a list of texts")
-    if not isinstance(texts, Iterable):
-        raise DataError(f"texts is of type {type(texts).__name__}; give a text, or a list of texts")
-    checked = list(texts)
-    for position, text in enumerate(checked):
-        if not isinstance(text, str):
-            raise DataError(f"text {position} is of type {type(text).__name__}; texts must be strings")
-    return checked
-
-
-def _check_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters in JSON form, or a DataError that names the one that is wrong."""
-    checked = dict(parameters)
-    if isinstance(checked["ngram_range"], tuple):
-        checked["ngram_range"] = list(checked["ngram_range"])
-    if not isinstance(checked["stop_words"], str | None) and isinstance(checked["stop_words"], Sequence):
-        checked["stop_words"] = list(checked["stop_words"])
-    for name, value in checked.items():
-        is_right, wanted = _RULES[name]
-        if not is_right(value):
-            note = "; functions cannot be saved as JSON" if callable(value) else ""
-            raise DataError(f"{name} is {str(value)[:60]!r}; it must be {wanted}{note}")
-    return checked
-
-
-def _is_int(value: Any, low: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= low
-
-
-def _is_count_or_share(value: Any) -> bool:
-    return _is_int(value, 1) or (isinstance(value, float) and 0.0 <= value <= 1.0)
-
-
-def _is_ngram_range(value: Any) -> bool:
-    return (
-        isinstance(value, list) and len(value) == 2 and all(_is_int(n, 1) for n in value) and value[0] <= value[1] <= 10
-    )
-
-
-def _is_string_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(word, str) for word in value)
-
-
-_FLAG = (lambda value: isinstance(value, bool), "true or false")
-_RULES: dict[str, tuple[Any, str]] = {
-    "analyzer": (lambda value: value in ("word", "char_wb"), "'word' or 'char_wb'"),
-    "ngram_range": (_is_ngram_range, "(shortest, longest), whole numbers from 1 to 10"),
-    "min_df": (_is_count_or_share, "a count (int, from 1) or a share (float, 0 to 1)"),
-    "max_df": (_is_count_or_share, "a count (int, from 1) or a share (float, 0 to 1)"),
-    "max_features": (lambda value: value is None or _is_int(value, 1), "None or a whole number from 1"),
-    "sublinear_tf": _FLAG,
-    "lowercase": _FLAG,
-    "strip_accents": (lambda value: value in (None, "unicode", "ascii"), "None, 'unicode' or 'ascii'"),
-    "stop_words": (lambda value: value in (None, "english") or _is_string_list(value), "None, 'english' or a list"),
-    "dtype": (lambda value: value in ("float32", "float64"), "'float32' or 'float64'"),
-}
-
-
-def _check_document(document: Any) -> tuple[dict[str, Any], list[str], list[float]]:
-    """(parameters, terms, idf) of a saved document; ValueError says what is wrong with it."""
-    if not isinstance(document, dict) or document.get("kind") != KIND:
-        raise ValueError("it is another document")
-    if document.get("format") != FORMAT or document["format"] is True:
-        raise ValueError(f"its format is {str(document.get('format'))[:20]!r}; this version reads format {FORMAT}")
-    if set(document) != {"kind", "format", "parameters", "terms", "idf"}:
-        raise ValueError("its fields are not those of this format")
-    parameters, terms, idf = document["parameters"], document["terms"], document["idf"]
-    if not isinstance(parameters, dict) or set(parameters) != set(_RULES):
-        raise ValueError("its parameters are not those of this format")
-    parameters = _check_parameters(parameters)
-    if not _is_string_list(terms) or not terms or not all(terms) or len(set(terms)) != len(terms):
-        raise ValueError("its terms are not different strings")
-    if not isinstance(idf, list) or len(idf) != len(terms) or not all(map(_is_weight, idf)):
-        raise ValueError("its idf weights are not one positive number a term")
-    return {**parameters, "ngram_range": tuple(parameters["ngram_range"])}, terms, idf
-
-
-def _is_weight(value: Any) -> bool:
-    return isinstance(value, float) and math.isfinite(value) and 0.0 < value < 1e6

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,10 +23,12 @@ from streamlabel.store.segments import Place, Segment, checksum, sync_directory,
 from streamlabel.store.sqlite import create_catalogue, explain
 from streamlabel.store.stored_rows import LEARNING, TRIALS, encode_positives, encode_rows, encode_trials
 from streamlabel.store.writer import Change, StoreWriter
-from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.kept_rows import FitMemory
 from streamlabel.streaming.state import LabelBatch
 from streamlabel.types import IntArray
+
+if TYPE_CHECKING:
+    from streamlabel.streaming.classifier import StreamingLabelClassifier
 
 CHUNK = 64
 
@@ -43,7 +45,7 @@ def write_model(
     """Write a model into a new directory, which appears whole, or not at all."""
     facts = facts_of_model(model)
     if path.exists() or path.is_symlink():
-        raise ConflictError(f"{path} is there already; ModelStore.open(path, 'a') goes on with a stored model")
+        raise ConflictError(f"{path} is there already; open(path, 'a') goes on with a stored model")
     aside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         shutil.rmtree(aside, ignore_errors=True)

@@ -6,7 +6,7 @@ import itertools
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -22,11 +22,13 @@ from streamlabel.store.segments import FileInfo
 from streamlabel.store.stored_rows import LEARNING, TRIALS, decode_rows, decode_trials, later_answers
 from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import Decisions
-from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import check_parameters
 from streamlabel.streaming.state import ModelState
 from streamlabel.streaming.trials import LabelReport
 from streamlabel.types import CSC
+
+if TYPE_CHECKING:
+    from streamlabel.streaming.classifier import StreamingLabelClassifier
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ def meta_of(facts: ModelFacts) -> dict[str, Any]:
 
 def facts_of(snapshot: Snapshot) -> ModelFacts:
     """The facts of a stored model; the parameters are checked as those of a user are."""
+    from streamlabel.streaming.classifier import StreamingLabelClassifier
+
     source = snapshot.folder / CATALOGUE
     try:
         facts = ModelFacts(**{field.name: snapshot.meta[field.name] for field in fields(ModelFacts)})
@@ -86,6 +90,8 @@ def assemble(
     maps: Mapping[int, memoryview] | None = None,
 ) -> StreamingLabelClassifier:
     """The estimator; ``learning`` False leaves out the rows that it was fitted on, ``maps`` as in `read_part`."""
+    from streamlabel.streaming.classifier import StreamingLabelClassifier
+
     facts = facts_of(snapshot)
     records = records_of(connection, snapshot)
     numbers = [(record.threshold, record.slope, record.shift) for record in records]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -24,9 +25,11 @@ from streamlabel.store.seals import place_seal, seal
 from streamlabel.store.segments import FileInfo, Place, Segment
 from streamlabel.store.stored_rows import LEARNING
 from streamlabel.store.writer import Change, StoreWriter
-from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.types import IntArray
 from streamlabel.validation import check_label_names
+
+if TYPE_CHECKING:
+    from streamlabel.streaming.classifier import StreamingLabelClassifier
 
 
 def rename_label(writer: StoreWriter, snapshot: Snapshot, name: str, new_name: str, key: str | None) -> None:
@@ -194,7 +197,7 @@ def _check_revision(writer: StoreWriter, snapshot: Snapshot, revision: int) -> N
         raise NotFoundError(f"{snapshot.folder}: there is no revision {revision}; there are {oldest} to {newest}")
 
 
-Learn = Callable[[StreamingLabelClassifier], StreamingLabelClassifier]
+Learn: TypeAlias = "Callable[[StreamingLabelClassifier], StreamingLabelClassifier]"
 
 
 def relearn_label(

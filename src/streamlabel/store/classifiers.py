@@ -15,7 +15,6 @@ from scipy import sparse
 
 from streamlabel.data.files import check_memory
 from streamlabel.errors import DataError, Hint
-from streamlabel.stats.spectral import dense
 from streamlabel.store.format import DENSE
 from streamlabel.store.reader import Snapshot
 from streamlabel.streaming.blocks import BLOCK, ClassifierBlocks
@@ -85,7 +84,7 @@ class StoredClassifiers(ClassifierBlocks):
         stored, owner = stored[order], owner[order]
         for columns in np.split(stored, np.flatnonzero(np.diff(owner)) + 1) if stored.size else ():
             inside = chosen[columns]
-            product = dense(X @ self._block(int(self._owner[inside[0]])))
+            product = _dense(X @ self._block(int(self._owner[inside[0]])))
             result[:, columns] = product[:, self._snapshot.slot[inside] % BLOCK] + self.intercept[inside]
         rest = np.flatnonzero(chosen >= self._n_stored)
         if rest.size:
@@ -98,7 +97,7 @@ class StoredClassifiers(ClassifierBlocks):
 
     def label_blocks(self, X: CSR | FloatArray) -> Iterator[tuple[IntArray, FloatArray]]:
         for position, labels in enumerate(self._members if self._n_stored else ()):
-            product, slots = dense(X @ self._block(position)), self._snapshot.slot[labels] % BLOCK
+            product, slots = _dense(X @ self._block(position)), self._snapshot.slot[labels] % BLOCK
             scores = product if np.array_equal(slots, IN_ORDER) else product[:, slots]
             scores += self.intercept[labels]
             yield labels, scores
@@ -216,6 +215,10 @@ class StoredClassifiers(ClassifierBlocks):
             if problem:
                 complaint = self._snapshot.complaint(int(label), problem)
                 raise DataError(complaint, source=self._snapshot.folder, hint=Hint.LEAVE_OUT)
+
+
+def _dense(product: Any) -> FloatArray:
+    return np.asarray(product.toarray() if hasattr(product, "toarray") else product)
 
 
 def _in_memory(n_features: int, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -15,11 +16,13 @@ from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.reader import Snapshot
 from streamlabel.store.writer import StoreWriter
 from streamlabel.streaming.calibration import Decisions
-from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.state import LabelBatch
 from streamlabel.streaming.trials import LabelReport
 from streamlabel.types import FloatArray, IntArray
 from streamlabel.validation import check_label_names
+
+if TYPE_CHECKING:
+    from streamlabel.streaming.classifier import StreamingLabelClassifier
 
 
 def merge_labels(

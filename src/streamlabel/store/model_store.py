@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,14 +23,15 @@ from streamlabel.store.doctor import Finding, examine
 from streamlabel.store.guard import check_directory
 from streamlabel.store.merge import merge_labels
 from streamlabel.store.parts import Part
-from streamlabel.store.reader import Snapshot, load_snapshot, read_snapshot
+from streamlabel.store.reader import Snapshot, read_snapshot
 from streamlabel.store.sqlite import explain
-from streamlabel.store.stored_model import StoredModel, without_damaged
+from streamlabel.store.stored_model import CACHE, StoredModel
 from streamlabel.store.writer import StoreWriter
-from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.types import CSR
 
-CACHE = 1 << 30
+if TYPE_CHECKING:
+    from streamlabel.streaming.classifier import StreamingLabelClassifier
+
 RESERVED = ("learning", "texts", "trials", "vectorizer")  # parts that the package writes
 
 
@@ -116,10 +117,9 @@ class ModelStore(StoredModel):
         if mode == "a" and (revision is not None or leave_out_damaged):
             raise DataError("an older revision, or a part of a damaged one, can only be read; use mode='r'")
         if mode == "r":
-            snapshot, catalogue = load_snapshot(folder, revision, lenient=leave_out_damaged, mapped=mapped)
-            if leave_out_damaged:
-                snapshot = without_damaged(snapshot)
-            return cls(snapshot, cache_bytes, catalogue=catalogue, mapped=mapped)
+            return cls.read(
+                folder, revision=revision, leave_out_damaged=leave_out_damaged, cache_bytes=cache_bytes, mapped=mapped
+            )
         check_directory(folder)
         writer = StoreWriter(folder, actor=actor)
         try:
@@ -243,6 +243,11 @@ class ModelStore(StoredModel):
         else:
             with explain(self.path):
                 yield self._writer.connection
+
+    @property
+    def can_write(self) -> bool:
+        """Whether the store is open to append."""
+        return self._writer is not None
 
     def check_writing(self) -> None:
         """Raise an error if the store is open for reading only."""

@@ -28,6 +28,9 @@ ARRAY_COLUMNS = "name, dtype, shape, segment, start, n_bytes, checksum"  # of pa
 MOST_READ = 64 << 20  # bytes of an array that is read instead of mapped
 
 
+VECTORIZER, TEXTS = "vectorizer", "texts"  # those of a tagger
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """A part of a stored model: ``content`` is JSON, ``arrays`` are numbers or booleans, read-only when read back."""

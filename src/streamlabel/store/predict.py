@@ -13,15 +13,17 @@ that is known; a row in which the rest might still belong to the best is done ag
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from streamlabel.metrics.topk import check_k, top_k_of_block
 from streamlabel.store.classifiers import StoredClassifiers
 from streamlabel.streaming.blocks import BLOCK, ClassifierBlocks
-from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.types import CSR, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from streamlabel.streaming.classifier import StreamingLabelClassifier
 
 MOST_WAITING = 256  # scores a row on average,
 MOST_LABELS = 1024  # and labels, before those that wait are sorted in

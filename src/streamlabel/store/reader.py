@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlabel.errors import DataError, Hint, NotFoundError
+from streamlabel.errors import DataError, Hint, NotFoundError, did_you_mean
 from streamlabel.store.format import CATALOGUE, DENSE, KINDS, MOST_FEATURES, PART, file_name
 from streamlabel.store.guard import check_column
 from streamlabel.store.seals import NOTES, combined, place_seal, seal
@@ -87,7 +87,9 @@ class Snapshot:
         try:
             return self.names.index(name)
         except ValueError:
-            raise NotFoundError(f"no label is called {name!r} in revision {self.revision}", hint=Hint.LABELS) from None
+            close = did_you_mean(name, self.names) if isinstance(name, str) else ""
+            problem = f"no label is called {name!r} in revision {self.revision}" + (f"; {close}" if close else "")
+            raise NotFoundError(problem, hint=None if close else Hint.LABELS) from None
 
 
 def load_snapshot(

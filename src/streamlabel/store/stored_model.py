@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array
 
 from streamlabel.errors import DataError, NotFoundError
-from streamlabel.store.assemble import assemble
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
-from streamlabel.store.doctor import HISTORY, examine
+from streamlabel.store.damage import check_labels
 from streamlabel.store.history import (
     LabelChange,
     LabelRecord,
@@ -32,14 +31,16 @@ from streamlabel.store.history import (
     records_of,
 )
 from streamlabel.store.parts import Part, list_parts, read_part
-from streamlabel.store.reader import LIVE, Snapshot, damaged_columns, load_snapshot, read_files
+from streamlabel.store.reader import LIVE, Snapshot, damaged_columns, load_snapshot, read_files, read_snapshot
 from streamlabel.store.segments import map_file
 from streamlabel.store.sqlite import copied, explain
-from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.types import CSR, FloatArray
+from streamlabel.validation import checked_matrix
 
-Self = TypeVar("Self", bound="StoredModel")
+if TYPE_CHECKING:
+    from streamlabel.streaming.classifier import StreamingLabelClassifier
+
+CACHE = 1 << 30
 
 
 class StoredModel:
@@ -52,6 +53,22 @@ class StoredModel:
         self._cache, self.mapped = BlockCache(cache_bytes), mapped
         self._classifiers: StoredClassifiers | None = None
         self._own: _OwnCatalogue | None = None if catalogue is None else _OwnCatalogue(snapshot, catalogue)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        revision: int | None = None,
+        leave_out_damaged: bool = False,
+        cache_bytes: int = CACHE,
+        mapped: bool = True,
+    ) -> Self:
+        """Open a stored model to read; the parameters are those of `ModelStore.open`."""
+        snapshot, catalogue = load_snapshot(Path(path), revision, lenient=leave_out_damaged, mapped=mapped)
+        if leave_out_damaged:
+            snapshot = without_damaged(snapshot)
+        return cls(snapshot, cache_bytes, catalogue=catalogue, mapped=mapped)
 
     @property
     def path(self) -> Path:
@@ -81,7 +98,7 @@ class StoredModel:
 
     def scores(self, X: ArrayLike | CSR) -> FloatArray:
         """Scores (n, m), columns as in `label_names`: the same bits as `model().decision_function(X)`."""
-        matrix = canonical_rows(check_array(X, accept_sparse="csr", dtype=np.float64))
+        matrix = checked_matrix(X)
         if matrix.shape[1] != self.n_features:
             raise DataError(f"X has {matrix.shape[1]} features; the stored model has {self.n_features}")
         return self._stored().scores(matrix)
@@ -92,13 +109,18 @@ class StoredModel:
         It can learn further labels; they are not stored before `append`. ``learning`` False leaves out the rows that
         it was fitted on, which saves reading them.
         """
+        from streamlabel.store.assemble import assemble  # with scikit-learn, which takes a second
+
         with self._catalogue() as connection:
             return assemble(self._snapshot, connection, self._stored(), learning=learning, maps=self._maps())
 
-    def labels(self) -> list[LabelRecord]:
-        """The records of all labels: everything that is known about each."""
+    def labels(self, revision: int | None = None) -> list[LabelRecord]:
+        """The records of all labels: everything that is known about each; of an older revision if one is given."""
         with self._catalogue() as connection:
-            return records_of(connection, self._snapshot)
+            known = self._snapshot
+            if revision is not None:
+                known = read_snapshot(self.path, connection, revision, known.segments, mapped=self.mapped)
+            return records_of(connection, known)
 
     def history(self, label: str | None = None) -> list[Revision]:
         """Every revision, newest first; or those that touched a label."""
@@ -109,6 +131,11 @@ class StoredModel:
         """The changes of the labels between two revisions; up to the one that is read by default."""
         with self._catalogue() as connection:
             return read_diff(connection, self.path, before, self.revision if after is None else after)
+
+    def check_revision(self, revision: int, changes: Iterable[LabelChange]) -> None:
+        """Raise an error if a label of these changes is damaged in a revision, so that it could not come back."""
+        with self._catalogue() as connection:
+            check_labels(self.path, connection, (change.id for change in changes), revision)
 
     def metrics(self, label: str | None = None) -> list[Metric]:
         """Measurements that were noted with `put_metric`, oldest first."""
@@ -134,6 +161,8 @@ class StoredModel:
 
     def verify(self) -> list[str]:
         """Read every row of this revision, and all that is said about it; what is wrong. [] where all is whole."""
+        from streamlabel.store.doctor import HISTORY, examine
+
         damaged = list(damaged_columns(self._snapshot))
         said = {("label", int(self._snapshot.labels[column])) for column, _ in damaged}
         others = (finding for finding in examine(self.path) if (finding.kind, finding.subject) not in said)
@@ -145,7 +174,7 @@ class StoredModel:
     def close(self) -> None:
         """Do nothing: a reader holds nothing."""
 
-    def __enter__(self: Self) -> Self:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from streamlabel.errors import NotFoundError
+from streamlabel.errors import NotFoundError, did_you_mean
 from streamlabel.types import CSR, FloatArray, IntArray
 
 BLOCK = 64
@@ -162,7 +162,8 @@ class LabelNames:
         """The number of the label with this name."""
         name = unicodedata.normalize("NFC", name)
         if name not in self:
-            raise NotFoundError(f"no label is called {name!r}; label_names_ lists all {len(self)}")
+            hint = did_you_mean(name, self.items()) or f"label_names_ lists all {len(self)}"
+            raise NotFoundError(f"no label is called {name!r}; {hint}")
         return self._numbers[name]
 
     def appended(self, names: tuple[str, ...]) -> LabelNames:

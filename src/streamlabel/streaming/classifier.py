@@ -27,6 +27,7 @@ from streamlabel.streaming.inputs import (
     check_settings,
     checked_parameters,
     names_of_columns,
+    read_names,
     read_past_labels,
     same_rows,
     settings_of_fit,
@@ -140,6 +141,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         """Learn the past labels, with one strength for all. Forgets everything learned before.
 
         y is a label matrix (n, m) of 0/1, dense or sparse; a data frame gives the names of its columns to the labels. A
+        list of lists of names, one a row, gives both; ``label_names`` then says which there may be, and their order. A
         vector of classes is taken as one label per class (then `predict` gives classes, and no label can be added).
         """
         parameters = checked_parameters(self)
@@ -147,6 +149,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         try:
             matrix = self._features(X, reset=True)
             check_scale(matrix)
+            y, label_names = read_names(y, label_names)
             labels, classes = read_past_labels(y, matrix.shape[0], type(self).__name__)
             if label_names is None and classes is None:
                 label_names = names_of_columns(y, labels.shape[1]) or default_label_names(labels.shape[1])

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d
 
 from streamlabel.classifier.losses import get_loss
+from streamlabel.data.rows import matrix_of_names
 from streamlabel.errors import DataError, NotFoundError
 from streamlabel.types import CSR, FloatArray
 from streamlabel.validation import canonical_labels, check_numbers
@@ -66,8 +65,27 @@ def coded(labels: CSR, fit_intercept: bool) -> FloatArray:
     return values if fit_intercept else 2.0 * values - 1.0
 
 
+def read_names(y: Any, label_names: Iterable[str] | None) -> tuple[Any, Iterable[str] | None]:
+    """A label matrix and its names, if y is a list of lists of names; else both as they are."""
+    if not isinstance(y, list | tuple) or not _holds_names(y):
+        return y, label_names
+    return matrix_of_names(y, "row", None if label_names is None else list(label_names))
+
+
+def _holds_names(y: Sequence[Any]) -> bool:
+    """Whether rows are lists of names, and not a matrix in which a cell is wrong."""
+    rows = [row for row in y if isinstance(row, list | tuple | set | frozenset)]
+    items = [item for row in rows for item in row]
+    if not {item for item in items if isinstance(item, str)} - {"", "0", "1"}:
+        return False
+    return len(rows) < len(y) or len({len(row) for row in rows}) > 1 or all(isinstance(item, str) for item in items)
+
+
 def read_past_labels(y: Any, n_rows: int, owner: str) -> tuple[CSR, Any]:
     """Labels (n, m) from what was passed as y, and the classes if y is a vector of classes (else None)."""
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_array, column_or_1d
+
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None")
     if not sparse.issparse(y):

@@ -66,20 +66,23 @@ def plan_import(read: Annotations, known: Sequence[str] | None, only: Sequence[s
     return Plan(fitted, learned, left, n_yes, n_no, tuple(rows.tolist()))
 
 
-def carry_out(plan: Plan, read: Annotations, path: Path, *, actor: str = "") -> tuple[list[LearnReport], int]:
-    """Carry out a plan: fit and learn. Returns the reports of what was learned, and the revision.
+def begin_tagger(plan: Plan, read: Annotations, path: Path, *, actor: str = "") -> Tagger:
+    """Fit a new tagger on the labels of the plan that were asked of every text; it is stored, and open to learn."""
+    data = read.dataset
+    rows, columns = list(plan.rows), [data.label_names.index(name) for name in plan.fitted]
+    tagger = Tagger().fit([data.texts[i] for i in rows], data.Y[rows][:, columns], plan.fitted)
+    tagger.save(path, actor=actor)
+    return Tagger.open(path, "a", actor=actor)
+
+
+def carry_out(plan: Plan, read: Annotations, living: Tagger) -> list[LearnReport]:
+    """Learn the labels of a plan that arrive in a tagger. Returns their reports.
 
     People said no to these labels, so their answers are taken at their word. Only a label with fewer no than yes gets
     weak answers (`tagging.text_answers`); its report counts them.
     """
-    data = read.dataset
-    if plan.fitted:
-        rows, columns = list(plan.rows), [data.label_names.index(name) for name in plan.fitted]
-        tagger = Tagger().fit([data.texts[i] for i in rows], data.Y[rows][:, columns], plan.fitted)
-        tagger.save(path, actor=actor)
-    with Tagger.open(path, "a", actor=actor) as living:
-        reports = []
-        for weak_no, wanted in ((0, False), (None, True)):
-            few = [name for name in plan.learned if (plan.n_no[name] < plan.n_yes[name]) is wanted]
-            reports += living.learn_many({name: read.answers(name) for name in few}, weak_no=weak_no)
-        return reports, living.store.revision
+    reports = []
+    for weak_no, wanted in ((0, False), (None, True)):
+        few = [name for name in plan.learned if (plan.n_no[name] < plan.n_yes[name]) is wanted]
+        reports += living.learn_many({name: read.answers(name) for name in few}, weak_no=weak_no)
+    return reports

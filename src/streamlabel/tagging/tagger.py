@@ -6,6 +6,7 @@ import copy
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, overload
 
@@ -15,16 +16,18 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array
 
-from streamlabel.data.text import check_texts
+from streamlabel.data.terms import check_texts
 from streamlabel.errors import ConflictError, DataError, Hint
-from streamlabel.metrics.topk import check_k, top_k
+from streamlabel.metrics.topk import check_k
+from streamlabel.store.append import write_model
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.parts import Part
+from streamlabel.store.parts import TEXTS, VECTORIZER, Part
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.streaming.state import ModelState
 from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
 from streamlabel.tagging.learn_report import LearnReport, report_label
+from streamlabel.tagging.suggester import AT_ONCE, best_labels
 from streamlabel.tagging.text_answers import (
     Answers,
     TextIndex,
@@ -40,9 +43,6 @@ from streamlabel.tagging.text_answers import (
 from streamlabel.tagging.vectorizers import VectorizerState, make_vectorizer, restore_vectorizer, vectorizer_state
 from streamlabel.types import CSR, FloatArray
 from streamlabel.validation import check_label_names
-
-AT_ONCE = 1024
-VECTORIZER, TEXTS = "vectorizer", "texts"  # the parts of a store that hold them
 
 
 class Tagger(BaseEstimator):
@@ -153,12 +153,7 @@ class Tagger(BaseEstimator):
             return self.suggest([texts], k)[0]
         found: list[list[tuple[str, float]]] = []
         for state, scores in self._scores(texts):
-            columns = top_k(scores, min(k, scores.shape[1]))
-            best = np.take_along_axis(scores, columns, axis=1)
-            found += [
-                [(state.names[int(j)], float(s)) for j, s in zip(*row, strict=True)]
-                for row in zip(columns, best, strict=True)
-            ]
+            found += best_labels(state.names, scores, k)
         return found
 
     def predict(self, texts: Iterable[str]) -> list[list[str]]:
@@ -259,9 +254,7 @@ class Tagger(BaseEstimator):
         parts = {VECTORIZER: Part(state.content, state.arrays)}
         if keep_rows:
             parts[TEXTS] = Part({}, {"digests": self.text_digests_})
-        ModelStore.create(
-            path, self.classifier_, keep_rows=keep_rows, parts=parts, private=private, actor=actor
-        ).close()
+        write_model(Path(path), self.classifier_, keep_rows=keep_rows, parts=parts, private=private, actor=actor)
 
     @classmethod
     def open(
@@ -280,20 +273,25 @@ class Tagger(BaseEstimator):
         """
         store = ModelStore.open(path, mode, mapped=mapped, actor=actor)
         try:
-            names = store.parts()
-            if VECTORIZER not in names:
-                raise DataError("a model without texts", source=store.path, hint=Hint.TAKES_ROWS)
-            part = store.get_part(VECTORIZER)
-            digests = store.get_part(TEXTS).arrays.get("digests") if TEXTS in names and mode == "a" else None
-            tagger = cls.from_parts(
-                VectorizerState(part.content, part.arrays),
-                store.model(learning=mode == "a"),
-                digests=digests,
-                brought=vectorizer,
-            )
+            return cls.of_store(store, vectorizer=vectorizer)
         except BaseException:
             store.close()
             raise
+
+    @classmethod
+    def of_store(cls, store: ModelStore, *, vectorizer: Any = None) -> Self:
+        """Make the tagger of a store that is open already; it can learn if the store was opened to append."""
+        names = store.parts()
+        if VECTORIZER not in names:
+            raise DataError("a model without texts", source=store.path, hint=Hint.TAKES_ROWS)
+        part = store.get_part(VECTORIZER)
+        digests = store.get_part(TEXTS).arrays.get("digests") if TEXTS in names and store.can_write else None
+        tagger = cls.from_parts(
+            VectorizerState(part.content, part.arrays),
+            store.model(learning=store.can_write),
+            digests=digests,
+            brought=vectorizer,
+        )
         tagger._store = store
         return tagger
 

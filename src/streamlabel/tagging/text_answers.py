@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from streamlabel.data.rows import LabelLists
+from streamlabel.data.rows import matrix_of_names
 from streamlabel.errors import DataError, Hint
 from streamlabel.stats.threads import one_thread
 from streamlabel.streaming.classifier import StreamingLabelClassifier
@@ -119,13 +119,9 @@ def read_tags(labels: Any, label_names: Any, n_texts: int) -> tuple[CSR, tuple[s
     if label_names is not None or sparse.issparse(labels) or (isinstance(labels, np.ndarray) and labels.ndim == 2):
         Y = canonical_labels(labels, name="labels")
         names = check_label_names(default_label_names(Y.shape[1]) if label_names is None else label_names, Y.shape[1])
-        n_rows = int(Y.shape[0])
     else:
-        lists = LabelLists()
-        n_rows = 0
-        for n_rows, tags in enumerate(labels, start=1):
-            lists.add(_names(tags, n_rows - 1))
-        Y, names = lists.matrix(source="labels", row_error=_in_row, repeated_labels="merge")
+        Y, names = matrix_of_names(labels, "text")
+    n_rows = int(Y.shape[0])
     if n_rows != n_texts:
         raise DataError(f"{n_rows} lists of labels for {n_texts} texts; give one a text, [] where none applies")
     if not names:
@@ -158,20 +154,6 @@ def _mask(columns: list[list[int]], n_rows: int) -> CSR:
     indices = np.array([row for rows in columns for row in sorted(rows)], dtype=np.intp)
     mask = sparse.csc_array((np.ones(len(indices), dtype=bool), indices, indptr), shape=(n_rows, len(columns)))
     return mask.tocsr()
-
-
-def _names(tags: Any, row: int) -> list[str]:
-    if isinstance(tags, str) or not isinstance(tags, Iterable):
-        raise _in_row(f"a {type(tags).__name__} where a list of names should be; give [] where none applies", row)
-    names = list(tags)
-    for name in names:
-        if not isinstance(name, str):
-            raise _in_row(f"a label of type {type(name).__name__}; names must be strings", row)
-    return names
-
-
-def _in_row(problem: str, row: int) -> DataError:
-    return DataError(f"labels of text {row}: {problem}")
 
 
 def _digest(text: str) -> bytes:

@@ -14,7 +14,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-from streamlabel.data.text import TextVectorizer, check_texts
+from streamlabel.data.terms import check_texts
+from streamlabel.data.text import TextVectorizer
 from streamlabel.errors import DataError, Hint
 from streamlabel.types import CSR, IntArray
 from streamlabel.validation import canonical_csr
