@@ -52,7 +52,6 @@ class Hint(Enum):
     VECTORIZER = "pass it again, fitted: vectorizer=..."
     VOCABULARY = "lower min_df, raise max_df or leave out stop_words"
     WAIT_OR_READ = "wait until that ends, or read with mode='r'"
-    WEAK_NO = "weak_no is 0: give at least one text that it does not apply to"
     WITHOUT_LEARNING = "use model(learning=False), or doctor(repair=True)"
 
 

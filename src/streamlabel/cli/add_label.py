@@ -18,9 +18,8 @@ from streamlabel.errors import ConflictError, DataError, NotFoundError, did_you_
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.stored_rows import LEARNING
 from streamlabel.tagging import learn_report
-from streamlabel.tagging.learn_report import LearnReport
+from streamlabel.tagging.learn_report import LearnReport, count_fires
 from streamlabel.tagging.tagger import Tagger
-from streamlabel.tagging.text_answers import count_fires
 from streamlabel.types import Dataset, TextDataset
 
 Sides: TypeAlias = tuple[list[str], list[str]]  # texts for yes, and for no
@@ -40,40 +39,54 @@ SHOWN_WORDS = 8
     "--column", metavar="NAME", help="The column of --file with the answers (yes, no, 1, 0; empty: not asked)."
 )
 @file_options()
-@click.option("--weak-no", type=click.IntRange(min=0), help="So many texts of fit are taken for no; by default chosen.")
+@click.option("--about", metavar="TEXT", default="", help="What the label means, in a few words: read with its name.")
+@click.option("--pool", metavar="FILE", help="Texts as they come now, that nobody has looked at: the label is judged by them.")
+@click.option("--sampled", is_flag=True, help="The answers are those of texts drawn at random, all of them.")
+@click.option("--more", is_flag=True, help="Add these answers to those that a label has, and learn it again.")
 @click.option("--replace", is_flag=True, help="Learn a label that is known anew, from these answers alone.")
 @actor_option
 @dry_run_option
 @json_option
 def add_label(
     model: Path, name: str, yes: str | None, no: str | None, file: str | None, column: str | None,
-    weak_no: int | None, replace: bool, actor: str, dry_run: bool, as_json: bool, **arguments: Any,
+    about: str, pool: str | None, sampled: bool, more: bool, replace: bool, actor: str, dry_run: bool, as_json: bool,
+    **arguments: Any,
 ) -> None:  # fmt: skip
     """Learn the label NAME, and store it; it is on the disk when the command returns.
 
-    The other labels stay as they are, to the last bit of every score. Give --yes and --no, or --file: a file with a
-    column of answers (--column), or with tags, NAME among them (a text without it is a no). With fewer than 20 no for
-    each yes, and fewer than 100, other texts of fit are taken for no, too, and the label is kept from firing much more
-    often than labels do (--weak-no 0: neither). With --dry-run it is learned and reported, and not stored.
+    The other labels stay as they are, to the last bit of every score. The name alone is enough to begin with, if trials
+    on the labels that are known say that names are worth something here. Better are a few texts that it applies to
+    (--yes), perhaps some that it does not (--no), or --file: a file with a column of answers (--column), or with tags,
+    NAME among them (a text without it is a no).
+
+    How often the label applies, its threshold and how good it is are told by texts that nobody has looked at: those of
+    --pool (this week's, say), or those of fit. With --dry-run it is learned and reported, and not stored.
     """
-    if no is not None and file is None and yes is None:
-        raise click.UsageError("--no is given without --yes: give --yes FILE, too, with at least one text")
-    if (file is None) == (yes is None) or (file is not None and no is not None):
-        raise click.UsageError("give the answers: --yes FILE and perhaps --no FILE, or --file FILE")
+    if file is not None and (yes is not None or no is not None):
+        raise click.UsageError("give the answers once: --yes FILE and --no FILE, or --file FILE")
+    if more and replace:
+        raise click.UsageError("--more keeps the answers that a label has, and --replace forgets them; give one of the two")
     options = FileOptions.of(arguments)
     store, tagger = open_model(model, "a", actor=actor)
     with store:
         names = store.label_names
-        name = known_label(names, name.strip(), model) if replace else new_label_name(name, names)
-        if name in names and not replace:
-            problem = f"label {name!r} is known already; --replace learns it anew, from these answers"
+        name = known_label(names, name.strip(), model) if replace or more else new_label_name(name, names)
+        if name in names and not (replace or more):
+            problem = f"label {name!r} is known already; --more adds these answers to those it has, --replace begins anew"
             raise ConflictError(f"{model}: {problem}")
         if tagger is not None:
-            answers = _answers(name, yes, no, file, column, options)
-            found = _learn_texts(tagger, name, answers, weak_no, replace=replace, dry_run=dry_run)
+            answers: Sides = ([], [])
+            if yes is not None or no is not None or file is not None:
+                answers = _answers(name, yes, no, file, column, options)
+            given: dict[str, Any] = {"about": about}
+            if pool is not None:
+                given["pool"] = [row.text for row in _rows(pool, options)]
+            if sampled:
+                given["sampled"] = True
+            found = _learn_texts(tagger, name, answers, given, replace=replace, more=more, dry_run=dry_run)
         else:
-            if file is None or replace or weak_no is not None:
-                problem = "it takes rows of numbers: give --file (--yes, --no, --replace and --weak-no are for texts)"
+            if file is None or replace or more or pool is not None or about:
+                problem = "it takes rows of numbers: give --file, and nothing that is for texts"
                 raise DataError(problem, source=model)
             data, _ = read_set(file, options, n_features=store.n_features)
             found = _learn_rows(store, name, data, column or name, dry_run=dry_run)
@@ -91,14 +104,16 @@ def open_model(path: Path, mode: str = "r", *, actor: str = "") -> tuple[ModelSt
 
 
 def _learn_texts(
-    stored: Tagger, name: str, answers: Sides, weak_no: int | None, *, replace: bool, dry_run: bool
+    tagger: Tagger, name: str, answers: Sides, given: dict[str, Any], *, replace: bool, more: bool, dry_run: bool
 ) -> dict[str, Any]:
-    tagger = stored
+    store = tagger.store
     if dry_run:
-        tagger = Tagger.from_parts(stored.vectorizer_, stored.classifier_, digests=stored.text_digests_)
-    learn: Callable[..., LearnReport] = tagger.relearn if replace else tagger.learn
-    report = learn(name, *answers, weak_no=weak_no)
-    return report_data(report, None if dry_run else stored.store.revision)
+        tagger = tagger.in_memory()
+    if more and given.pop("sampled", False):
+        raise click.UsageError("--sampled is for all answers of a label at once; leave out --more")
+    learn: Callable[..., LearnReport] = tagger.learn_more if more else tagger.relearn if replace else tagger.learn
+    report = learn(name, *answers, **given)
+    return report_data(report, None if dry_run else store.revision)
 
 
 def _learn_rows(
@@ -121,7 +136,7 @@ def _learn_rows(
     report = LearnReport(
         name, learned.n_yes, learned.n_rows - learned.n_yes, 0, tuple(grown.neighbours(name)),
         bool(learned.anchored or learned.share), float(grown.thresholds_[-1]), time.perf_counter() - begin,
-        count_fires(grown, len(grown.label_names_) - 1, grown.state_.memory),
+        count_fires(grown, len(grown.label_names_) - 1),
     )  # fmt: skip
     return report_data(report, None if dry_run else store.revision)
 
@@ -131,10 +146,10 @@ def _answers(
 ) -> Sides:
     """The texts for yes and for no."""
     if file is None:
-        assert yes is not None
         if yes == no == "-":
             raise DataError("only one of --yes and --no can be standard input")
-        return _sides(_rows(yes, options), [] if no is None else _rows(no, options), yes, no or "")
+        texts = [[] if path is None else _rows(path, options) for path in (yes, no)]
+        return _sides(*texts, yes or "", no or "")
     if column is not None:
         return _sides(*_split(read_texts(file, options, column), file, column), file, file)
     data, columns = read_set(file, options)
@@ -191,18 +206,39 @@ def report_data(report: LearnReport, revision: int | None) -> dict[str, Any]:
 
 
 def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
-    weak = f" ({found['n_weak_no']} other texts were taken for no)" if found["n_weak_no"] else ""
     stored = "not stored (--dry-run)" if found["revision"] is None else f"on the disk as revision {found['revision']}"
     gain = f" (worth {found['clarity']['gain']:.1f} points in trials)" if found["clarity"] else ""
     past = f"the past was used{gain}" if found["used_past"] else "its classifier was learned from its own answers alone"
+    given = f"{found['n_yes']} yes and {found['n_no']} no"
+    if found["estimate"] is not None:
+        parts = [given if found["n_yes"] or found["n_no"] else ""]
+        parts += [f"its name (names are worth {found['name_gain']:.1f} points in trials)"] if found["name_gain"] else []
+        given = " and ".join(part for part in parts if part)
+        past = "the past was used" if found["used_past"] else "the past was not used"
     return [
-        f"learned {found['name']!r} from {found['n_yes']} yes and {found['n_no']} no{weak} "
-        f"in {found['seconds']:.2f} s; {stored}",
+        f"learned {found['name']!r} from {given} in {found['seconds']:.2f} s; {stored}",
         *_likeness(found["neighbours"], used=found["used_past"]),
         f"{past}; yes is a score above {found['threshold']:.3f}",
-        *fires_lines(found["fires"], unit),
+        *fires_lines(found["fires"], unit, found["pool"]),
+        *estimate_lines(found["estimate"]),
         *_unknown_lines(found["n_unknown_words"], found["unknown_words"]),
     ]
+
+
+def estimate_lines(estimate: dict[str, Any] | None) -> list[str]:
+    """How good a label is thought to be, in words."""
+    if estimate is None:
+        return []
+    rate, recall, precision = (estimate[key] for key in ("rate", "recall", "precision"))
+    right = "it never says yes there" if precision is None else f"of its yes about {_interval(precision)} are right"
+    lines = [f"{right}; it finds about {_interval(recall)} of the texts it applies to (about {_interval(rate, 1)} of all)"]
+    if precision is not None and precision["low"] < 0.5:
+        lines.append("answer some questions to be surer: 'streamlabel next'")
+    return lines
+
+
+def _interval(value: dict[str, float], digits: int = 0) -> str:
+    return f"{value['value']:.{digits}%} ({value['low']:.{digits}%} to {value['high']:.{digits}%})"
 
 
 def _unknown_lines(number: int, words: Sequence[str]) -> list[str]:

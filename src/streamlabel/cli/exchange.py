@@ -123,8 +123,6 @@ def _import_text(found: dict[str, Any], plan: Plan, read: Annotations, dry_run: 
         format_table(["label", "yes", "no", "would be" if dry_run else ""], rows, right=(1, 2)),
     ]
     for one in found.get("learned", ()):
-        if one["n_weak_no"]:
-            others = plural(one["n_weak_no"], "other text")
-            lines.append(f"{one['name']}: {others} of the model taken for no, since it has fewer no than yes")
+        lines += [f"{one['name']}: {line}" for line in (*fires_lines(one["fires"], "text"), *estimate_lines(one["estimate"]))]
     lines.append("nothing was changed (--dry-run)" if dry_run else f"on the disk as revision {found['revision']}")
     return "\n".join(lines)

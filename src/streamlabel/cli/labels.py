@@ -192,13 +192,13 @@ def _learned(store: StoredModel, record: LabelRecord) -> float:
 
 def _fires(store: StoredModel, label: str, value: float) -> dict[str, int] | None:
     from streamlabel.tagging.learn_report import fires_data
-    from streamlabel.tagging.text_answers import count_fires
+    from streamlabel.tagging.learn_report import count_fires
 
     model = store.model()
     thresholds, number = model.thresholds_, store.label_names.index(label)
     thresholds[number] = value
     model.thresholds_ = thresholds
-    return fires_data(count_fires(model, number, model.state_.memory))
+    return fires_data(count_fires(model, number))
 
 
 def _merged(found: dict[str, Any]) -> str:

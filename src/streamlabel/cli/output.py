@@ -44,7 +44,6 @@ SHELL_WORDS = {
     Hint.VECTORIZER: "it can be used from Python only, with that vectoriser",
     Hint.VOCABULARY: "give more texts, or longer ones",
     Hint.WAIT_OR_READ: f"wait until that ends; {_STILL_READ}",
-    Hint.WEAK_NO: "--weak-no is 0: give at least one text that it does not apply to",
     Hint.WITHOUT_LEARNING: f"{_REPAIR} takes it out",
 }
 
@@ -91,12 +90,13 @@ def plural(number: int, word: str) -> str:
 OFTEN = 0.2
 
 
-def fires_lines(fires: dict[str, int] | None, unit: str) -> list[str]:
+def fires_lines(fires: dict[str, int] | None, unit: str, pool: str = "fit") -> list[str]:
     """How often a label fires, and what to do where that is very often."""
     if fires is None:
         return []
     n_yes, n_texts = fires["n_yes"], fires["n_looked_at"]
-    line = f"it fires on {n_yes:,} of {plural(n_texts, unit)} of fit ({n_yes / n_texts:.1%})"
+    of = "the pool" if pool == "given" else "fit"
+    line = f"it fires on {n_yes:,} of {plural(n_texts, unit)} of {of} ({n_yes / n_texts:.1%})"
     often = "that is often: give more no answers, or raise the threshold with 'streamlabel threshold'"
     return [line, often] if n_yes > OFTEN * n_texts else [line]
 

@@ -40,7 +40,6 @@ SERVICE_WORDS = {
     Hint.LABELS: "GET /labels lists all",
     Hint.LABEL_BY_LABEL: "choose a revision that is whole",
     Hint.WAIT_OR_READ: "try again in a moment",
-    Hint.WEAK_NO: "give at least one text that it does not apply to",
 }
 
 

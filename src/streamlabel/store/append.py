@@ -16,12 +16,20 @@ import numpy as np
 from streamlabel._version import __version__
 from streamlabel.errors import ConflictError, DataError
 from streamlabel.store.assemble import facts_of_model, meta_of
-from streamlabel.store.parts import Part, list_parts
+from streamlabel.store.parts import ANSWERS, Part, list_parts
 from streamlabel.store.reader import Snapshot
 from streamlabel.store.seals import combined, facts_seal, place_seal, relations_digest
 from streamlabel.store.segments import Place, Segment, checksum, sync_directory, version_checksum
 from streamlabel.store.sqlite import create_catalogue, explain
-from streamlabel.store.stored_rows import LEARNING, TRIALS, encode_positives, encode_rows, encode_trials
+from streamlabel.store.stored_rows import (
+    FOUND,
+    LEARNING,
+    TRIALS,
+    encode_found,
+    encode_positives,
+    encode_rows,
+    encode_trials,
+)
 from streamlabel.store.writer import Change, StoreWriter
 from streamlabel.streaming.kept_rows import FitMemory
 from streamlabel.streaming.state import LabelBatch
@@ -87,6 +95,8 @@ def _write_labels(change: Change, model: StreamingLabelClassifier, *, keep_rows:
     if keep and memory is not None:
         change.part(LEARNING, encode_rows(memory, state.atoms, ids[:n_fitted]))
         change.part(TRIALS, encode_trials(memory.tried, n_fitted))
+        if memory.found:
+            change.part(FOUND, encode_found(memory.found))
 
 
 CLASSIFIER = f"INSERT INTO classifier VALUES ({', '.join('?' * 24)})"
@@ -106,20 +116,39 @@ def append_labels(
     unasked: Sequence[int | None],
     key: str | None,
     memory: FitMemory | None = None,
+    beside: Mapping[str, Any] | None = None,
 ) -> Snapshot:
-    """Store labels behind those of the snapshot, in one revision; with trials of ``memory`` that are not stored yet."""
+    """Store labels behind those of the snapshot, in one revision; with trials of ``memory`` that are not stored yet.
+
+    beside : what to keep beside some of the labels (JSON), by their names
+    """
     names = list(states.names)
     with explain(snapshot.folder):
         keep = LEARNING in list_parts(writer.connection, snapshot.revision)
     with writer.change("add", {"labels": names[:100], "n": len(names)}, key) as change:
         added = insert_labels(change, states, snapshot.labels, origin="added", unasked=unasked, keep=keep)
+        write_beside(change, states, added, beside or {})
         if keep and memory is not None:
             write_trials(change, memory)
     return grown(writer, snapshot, change.revision, states, added)
 
 
+def write_beside(change: Change, states: LabelBatch, added: Added, beside: Mapping[str, Any]) -> None:
+    """Keep something beside the classifiers of labels: it stays theirs, also if the label is learned anew later."""
+    for name, number in zip(states.names, added.classifiers.tolist(), strict=True):
+        if name in beside:
+            change.part(f"{ANSWERS}{number}", Part(beside[name]))
+
+
 def write_trials(change: Change, memory: FitMemory) -> None:
     """Keep trials that were run since the model was read, so that they need not be run again."""
+    if memory.found:
+        found = encode_found(memory.found)
+        stored = change.connection.execute(
+            "SELECT content FROM part WHERE name = ? AND retired IS NULL", (FOUND,)
+        ).fetchone()
+        if stored is None or json.loads(stored[0]) != json.loads(json.dumps(found.content)):
+            change.part(FOUND, found)
     query = "SELECT content FROM part WHERE name = ? AND retired IS NULL"
     known = change.connection.execute(query, (TRIALS,)).fetchone()
     if known is None or not memory.tried.keys() <= set(json.loads(known[0])["budgets"]):

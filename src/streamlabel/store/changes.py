@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from streamlabel.errors import ConflictError, DataError, Hint, NotFoundError
-from streamlabel.store.append import begin_versions, insert_labels, write_trials
+from streamlabel.store.append import begin_versions, insert_labels, write_beside, write_trials
 from streamlabel.store.assemble import assemble
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.damage import check_versions
 from streamlabel.store.format import CATALOGUE, PART, SPARSE
-from streamlabel.store.parts import ARRAY_COLUMNS, Part, list_parts, read_part
+from streamlabel.store.parts import ANSWERS, ARRAY_COLUMNS, Part, list_parts, read_part
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_files, read_meta
 from streamlabel.store.seals import place_seal, seal
 from streamlabel.store.segments import FileInfo, Place, Segment
@@ -201,14 +201,18 @@ Learn: TypeAlias = "Callable[[StreamingLabelClassifier], StreamingLabelClassifie
 
 
 def relearn_label(
-    writer: StoreWriter, snapshot: Snapshot, name: str, learn: Learn, cache: BlockCache, key: str | None
+    writer: StoreWriter, snapshot: Snapshot, name: str, learn: Learn, cache: BlockCache, beside: Any, key: str | None
 ) -> None:
-    """Learn a label anew: ``learn`` gets the model without it, and gives it back with the label behind the others."""
+    """Learn a label anew: ``learn`` gets the model without it, and gives it back with the label behind the others.
+
+    beside : None, or gives what to keep beside the label (`append.write_beside`) once it is learned
+    """
     column = snapshot.column(name)
     others = np.setdiff1d(np.arange(len(snapshot.labels)), [column])
     past = rest_of(writer, snapshot, others, cache)
     memory = past.state_.memory
-    states = learn(past).state_.labels(len(others))
+    model = learn(past)
+    states = model.state_.labels(len(others))
     if states.names != (snapshot.names[column],):
         raise DataError(f"{name!r} was to be learned anew, but the model has {list(states.names)} behind the others")
     keep = LEARNING in list_parts(writer.connection, snapshot.revision)
@@ -216,7 +220,9 @@ def relearn_label(
     label = snapshot.labels[[column]]
     with writer.change("relearn", {"label": name}, key) as change:
         end_versions(change, label.tolist())
-        insert_labels(change, states, snapshot.labels[others], origin=None, unasked=unasked, keep=keep, labels=label)
+        past_labels = snapshot.labels[others]
+        added = insert_labels(change, states, past_labels, origin=None, unasked=unasked, keep=keep, labels=label)
+        write_beside(change, states, added, {} if beside is None else beside(model))
         if keep and memory is not None:
             write_trials(change, memory)
 
@@ -259,8 +265,12 @@ def _forget_history(change: Change, first: int) -> None:
     run = change.connection.execute
     run("DELETE FROM version WHERE retired IS NOT NULL AND retired <= ?", (first,))
     run("DELETE FROM part WHERE retired IS NOT NULL AND retired <= ?", (first,))
-    run("DELETE FROM part_array WHERE part NOT IN (SELECT number FROM part)")
     run("DELETE FROM classifier WHERE id NOT IN (SELECT classifier FROM version)")
+    left = {number for (number,) in run("SELECT id FROM classifier").fetchall()}
+    for number, name in run("SELECT number, name FROM part").fetchall():
+        if name.startswith(ANSWERS) and int(name.removeprefix(ANSWERS)) not in left:
+            run("DELETE FROM part WHERE number = ?", (number,))
+    run("DELETE FROM part_array WHERE part NOT IN (SELECT number FROM part)")
     for table in ("relation", "answer"):
         run(f"DELETE FROM {table} WHERE classifier NOT IN (SELECT id FROM classifier)")
 

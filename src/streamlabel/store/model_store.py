@@ -22,7 +22,7 @@ from streamlabel.store.changes import Learn, relearn_label
 from streamlabel.store.doctor import Finding, examine
 from streamlabel.store.guard import check_directory
 from streamlabel.store.merge import merge_labels
-from streamlabel.store.parts import Part
+from streamlabel.store.parts import ANSWERS, Part
 from streamlabel.store.reader import Snapshot, read_snapshot
 from streamlabel.store.sqlite import explain
 from streamlabel.store.stored_model import CACHE, StoredModel
@@ -32,7 +32,7 @@ from streamlabel.types import CSR
 if TYPE_CHECKING:
     from streamlabel.streaming.classifier import StreamingLabelClassifier
 
-RESERVED = ("learning", "texts", "trials", "vectorizer")  # parts that the package writes
+RESERVED = ("found", "learning", "names", "texts", "trials", "vectorizer")  # parts that the package writes
 
 
 class ModelStore(StoredModel):
@@ -162,12 +162,17 @@ class ModelStore(StoredModel):
         self._learner = self.settled(model)
         return self.revision
 
-    def append(self, model: StreamingLabelClassifier, *, key: str | None = None) -> int:
-        """Store the labels that a model has learned since it was stored, or since it came from `model()`."""
+    def append(
+        self, model: StreamingLabelClassifier, *, beside: Mapping[str, Any] | None = None, key: str | None = None
+    ) -> int:
+        """Store the labels that a model has learned since it was stored, or since it came from `model()`.
+
+        beside : what to keep beside some of them (JSON), by name; `StoredModel.beside` gives it back
+        """
         if (done := self._done(key)) is not None:
             return done
         check_grown(model, self._snapshot)
-        self._write(model, key)
+        self._write(model, key, beside=beside)
         self._learner = None
         return self.revision
 
@@ -204,13 +209,13 @@ class ModelStore(StoredModel):
         """Put one label in place of several (`store.merge`)."""
         return self._change(merge_labels, list(names), into, self._cache, key=key)
 
-    def relearn(self, name: str, learn: Learn, *, key: str | None = None) -> int:
+    def relearn(self, name: str, learn: Learn, *, beside: Any = None, key: str | None = None) -> int:
         """Learn a label anew by ``learn`` (`changes.relearn_label`), with its id, in one revision."""
-        return self._change(relearn_label, name, learn, self._cache, key=key)
+        return self._change(relearn_label, name, learn, self._cache, beside, key=key)
 
     def put_part(self, name: str, content: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> int:
         """Put JSON and arrays beside the labels, in place of what had that name."""
-        if name in RESERVED:
+        if name in RESERVED or name.startswith(ANSWERS):
             raise ConflictError(f"the name {name!r} is kept for what a model itself puts there; choose another one")
         return self._change(changes.put_part, name, Part(content, arrays or {}), key=None)
 
@@ -265,7 +270,13 @@ class ModelStore(StoredModel):
             found = connection.execute("SELECT revision FROM event WHERE key = ?", (key,)).fetchone()
         return None if found is None else int(found[0])
 
-    def _write(self, model: StreamingLabelClassifier, key: str | None, n_rows: int | None = None) -> None:
+    def _write(
+        self,
+        model: StreamingLabelClassifier,
+        key: str | None,
+        n_rows: int | None = None,
+        beside: Mapping[str, Any] | None = None,
+    ) -> None:
         """Store the labels that a model has behind those of the store: the one way in which labels are added.
 
         ``n_rows``: of how many rows some may not have been asked; None if that is not known
@@ -274,7 +285,8 @@ class ModelStore(StoredModel):
         unasked = [0 if rows is not None else None for rows in batch.positives]
         if n_rows is not None:
             unasked = [n_rows - report.n_rows for report in batch.reports]
-        self._show(append_labels(self._writing(), self._snapshot, batch, unasked, key, model.state_.memory))
+        memory = model.state_.memory
+        self._show(append_labels(self._writing(), self._snapshot, batch, unasked, key, memory, beside))
 
     def _change(self, function: Any, *arguments: Any, key: str | None) -> int:
         if (done := self._done(key)) is not None:

@@ -28,7 +28,8 @@ ARRAY_COLUMNS = "name, dtype, shape, segment, start, n_bytes, checksum"  # of pa
 MOST_READ = 64 << 20  # bytes of an array that is read instead of mapped
 
 
-VECTORIZER, TEXTS = "vectorizer", "texts"  # those of a tagger
+VECTORIZER, TEXTS, NAMES = "vectorizer", "texts", "names"  # those of a tagger
+ANSWERS = "answers-"  # the answers that a classifier was learned from: its number follows
 
 
 @dataclass(frozen=True, eq=False)

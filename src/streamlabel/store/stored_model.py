@@ -30,7 +30,7 @@ from streamlabel.store.history import (
     read_sizes,
     records_of,
 )
-from streamlabel.store.parts import Part, list_parts, read_part
+from streamlabel.store.parts import ANSWERS, Part, list_parts, read_part
 from streamlabel.store.reader import LIVE, Snapshot, damaged_columns, load_snapshot, read_files, read_snapshot
 from streamlabel.store.segments import map_file
 from streamlabel.store.sqlite import copied, explain
@@ -153,6 +153,14 @@ class StoredModel:
         with self._catalogue() as connection:
             files = read_files(connection, self.path, self.n_features)
             return read_part(self.path, connection, files, name, self.revision, maps=self._maps())
+
+    def beside(self, number: int) -> Any:
+        """What is kept beside a label of this number (`ModelStore.append`); None if there is nothing."""
+        name = f"{ANSWERS}{int(self._snapshot.classifiers[number])}"
+        with self._catalogue() as connection:
+            if name not in list_parts(connection, self.revision):
+                return None
+            return read_part(self.path, connection, {}, name, self.revision).content
 
     def sizes(self) -> StoreSizes:
         """The bytes on the disk, by what they are for."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,15 @@ from scipy import sparse
 
 from streamlabel.classifier.ridge import HatSpectrum
 from streamlabel.errors import DataError, Hint
+from streamlabel.store.format import CATALOGUE
 from streamlabel.store.parts import Part
 from streamlabel.store.reader import Snapshot
+from streamlabel.streaming.found import Calibration, FoundRecipe
 from streamlabel.streaming.kept_rows import FitMemory
 from streamlabel.streaming.trials import RECIPES, Trial
 from streamlabel.types import CSR, FloatArray, IntArray
 
-LEARNING, TRIALS = "learning", "trials"
+LEARNING, TRIALS, FOUND = "learning", "trials", "found"
 
 
 def encode_rows(rows: FitMemory, atoms: IntArray, labels: IntArray) -> Part:
@@ -170,3 +173,28 @@ def _values(X: Any) -> FloatArray:
 def _damaged(snapshot: Snapshot, what: str) -> DataError:
     problem = f"what it keeps to go on learning is damaged ({what})"
     return DataError(problem, source=snapshot.folder, hint=Hint.WITHOUT_LEARNING)
+
+
+def encode_found(found: Mapping[tuple[int, str], FoundRecipe]) -> Part:
+    """The recipes for found examples, as a part."""
+    return Part([{"reader": reader, **asdict(recipe)} for (_, reader), recipe in sorted(found.items())])
+
+
+def decode_found(part: Part, snapshot: Snapshot) -> dict[tuple[int, str], FoundRecipe]:
+    """Read what `encode_found` wrote; everything is checked."""
+    found = {}
+    try:
+        for one in part.content:
+            facts = dict(one)
+            reader, given = str(facts.pop("reader")), facts.pop("calibration")
+            a, b, c, d = (float(value) for value in given["coefficients"])
+            facts["weights"] = tuple(float(value) for value in facts["weights"])
+            recipe = FoundRecipe(**facts, calibration=Calibration((a, b, c, d), float(given["deviation"])))
+            numbers = (recipe.share, recipe.strength, *recipe.weights, a, b, c, d, recipe.calibration.deviation)
+            if not np.isfinite(numbers).all() or recipe.strength <= 0 or recipe.calibration.deviation <= 0:
+                raise ValueError("a number of a recipe is out of range")
+            found[int(recipe.n_yes), reader] = recipe
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        problem = f"the recipes for found examples are damaged: {error}"
+        raise DataError(problem, source=snapshot.folder / CATALOGUE, hint=Hint.DOCTOR) from error
+    return found

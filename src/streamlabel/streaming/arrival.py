@@ -35,6 +35,7 @@ from streamlabel.streaming.trials import LAM, LabelReport, Recipe, Trial, choose
 from streamlabel.types import CSR, FloatArray, IntArray
 
 MOST_SCORED = 512  # labels that may enter a code by their scores
+OLD_ENOUGH = 10  # yes that a label needs before it may enter codes by its scores: a younger one is mostly noise
 
 
 def learn_labels(
@@ -154,7 +155,7 @@ def _learn(
     everything = same and rows is None
     iterative = loss != "squared" or too_large(X)
     recipe = _recipe(parameters, state, X.shape[0], everything, coupled, iterative)
-    past = None if recipe.lam is None else _past(parameters, state, X, rows, same, labels)
+    past = None if recipe.lam is None else past_answers(parameters, state, X, rows, same, labels)
     if past is not None and parameters.n_jobs is not None:
         past = replace(past, executor=JoblibExecutor(parameters.n_jobs, "threads"))
     coupled = coupled and past is not None
@@ -256,7 +257,7 @@ def _arrival_beta(parameters: Parameters, loss: str, X: CSR | FloatArray, answer
     return best_beta(make_factor(X, centre=centre), answers, centre)
 
 
-def _past(
+def past_answers(
     parameters: Parameters, state: ModelState, X: CSR | FloatArray, rows: IntArray | None, same: bool, labels: CSR
 ) -> PastAnswers:
     """The labels that may enter a code on these rows: those answered there by their answers, others by their scores."""
@@ -275,9 +276,10 @@ def _past(
     if centre:  # a label that does not occur on these rows cannot enter
         present = np.flatnonzero(np.bincount(responses.indices, minlength=len(numbers)))
         numbers, responses = numbers[present], responses[:, present]
-    if state.scored.size or not centre:
-        responses = np.hstack((coded(responses, centre), stand_ins(state, X, state.scored, centre)))
-        numbers = np.concatenate((numbers, state.scored))
+    scored = _settled(state, state.scored)
+    if scored.size or not centre:
+        responses = np.hstack((coded(responses, centre), stand_ins(state, X, scored, centre)))
+        numbers = np.concatenate((numbers, scored))
     return PastAnswers(n_labels, numbers, responses, weights)
 
 
@@ -293,5 +295,11 @@ def stand_ins(state: ModelState, X: CSR | FloatArray, labels: IntArray, centre: 
 def _allowed(parameters: Parameters, state: ModelState) -> IntArray:
     """The labels that may enter a code if there are no answers, only scores."""
     if state.answers is None:
-        return np.arange(len(state.names) if parameters.dictionary == "all" else state.n_fitted)
-    return np.concatenate((state.answers.labels, state.scored))
+        return _settled(state, np.arange(len(state.names) if parameters.dictionary == "all" else state.n_fitted))
+    return np.concatenate((state.answers.labels, _settled(state, state.scored)))
+
+
+def _settled(state: ModelState, labels: IntArray) -> IntArray:
+    """These labels without those that have arrived from fewer than `OLD_ENOUGH` yes."""
+    old = [number < state.n_fitted or state.reports[number].n_yes >= OLD_ENOUGH for number in labels.tolist()]
+    return labels[np.array(old, dtype=bool)]

@@ -35,6 +35,23 @@ class Decisions:
         )
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate of how good a label is at its threshold, each as (value, low, high) of a 90 % interval.
+
+    rate : the share of the pool to which it applies;   fires : the share for which it says yes (counted, exact)
+    n_pool : texts of the pool that were looked at;   n_asked : answers to questions that it rests on
+    """
+
+    precision: tuple[float, float, float]
+    recall: tuple[float, float, float]
+    average_precision: tuple[float, float, float]
+    rate: tuple[float, float, float]
+    fires: float
+    n_pool: int
+    n_asked: int = 0
+
+
 def best_f1_thresholds(scores: FloatArray, answers: FloatArray) -> FloatArray:
     """The score above which predicting a label gives the best F1, (k,); midway to the next lower score.
 
@@ -70,7 +87,30 @@ def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> t
     unit = np.where(usable, spread, 1.0)
     z = (scores - centre) / unit
     target = np.where(answers > 0, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
-    slope, offset = np.ones(n_labels), np.log((yes + 1.0) / (no + 1.0))
+    offset = np.log((yes + 1.0) / (no + 1.0))
+    slope, offset = _newton(z, target, np.ones(n_labels), offset, n_iter)
+    slope, offset = (
+        np.where(usable, slope / unit, 1.0),
+        np.where(usable, offset - slope * centre / unit, offset - centre),
+    )
+    return np.maximum(slope, 0.0), offset
+
+
+def sigmoid_of_chances(scores: FloatArray, chances: FloatArray) -> tuple[float, float]:
+    """Slope and offset of the sigmoid that is nearest to these probabilities (n,) at these scores (n,)."""
+    centre, unit = float(scores.mean()), max(float(scores.std()), np.finfo(np.float64).tiny)
+    rate = float(np.clip(chances.mean(), 1e-9, 1.0 - 1e-9))
+    start = np.log(rate / (1.0 - rate))
+    z = ((scores - centre) / unit)[:, None]
+    slope, offset = _newton(z, chances[:, None], np.ones(1), np.full(1, start), 50)
+    return max(float(slope[0]), 0.0) / unit, float(offset[0]) - max(float(slope[0]), 0.0) * centre / unit
+
+
+def _newton(
+    z: FloatArray, target: FloatArray, slope: FloatArray, offset: FloatArray, n_iter: int
+) -> tuple[FloatArray, FloatArray]:
+    """Slopes and offsets (k,) with the least log loss, by Newton steps with halving, all labels at once."""
+    n_labels = z.shape[1]
     loss = _log_loss(z, target, slope, offset)
     for _ in range(n_iter):
         p = expit(slope * z + offset)
@@ -89,11 +129,7 @@ def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> t
         slope, offset, loss = slope - size * step1, offset - size * step0, trial
         if max(np.abs(size * step1).max(initial=0.0), np.abs(size * step0).max(initial=0.0)) < 1e-4:
             break
-    slope, offset = (
-        np.where(usable, slope / unit, 1.0),
-        np.where(usable, offset - slope * centre / unit, offset - centre),
-    )
-    return np.maximum(slope, 0.0), offset
+    return slope, offset
 
 
 def sigmoid(scores: FloatArray, slope: FloatArray, offset: FloatArray) -> FloatArray:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -20,6 +21,18 @@ from streamlabel.streaming.annotated import check_both_answers, rows_asked
 from streamlabel.streaming.arrival import learn_labels
 from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import Decisions, sigmoid
+from streamlabel.streaming.found import (
+    LEAST_POOL,
+    Directions,
+    Examples,
+    FoundRecipe,
+    Judgement,
+    Pool,
+    directions_of,
+    found_recipe,
+    learn_found,
+    stack,
+)
 from streamlabel.streaming.inputs import (
     canonical_rows,
     check_columns,
@@ -261,6 +274,84 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             self.state_ = learn_labels(parameters, state, matrix, asked, names, same=same, coupled=coupled)
         return self
 
+    def add_found(
+        self,
+        label_name: str,
+        yes: ArrayLike | CSR,
+        no: ArrayLike | CSR | None = None,
+        *,
+        pool: ArrayLike | CSR | None = None,
+        names: Directions | None = None,
+        about: str = "",
+    ) -> StreamingLabelClassifier:
+        """Learn one new label from examples that somebody found: they show what it is, not how often it applies.
+
+        Parameters
+        ----------
+        yes, no : rows that it applies to, and does not apply to; no rows at all (0, d) if there is only a name
+        pool : rows as they come, that nobody has looked at (2,400 are used at most); default: the rows of `fit`.
+            The threshold, the probabilities and the estimate in ``reports_[-1]`` are about rows of this kind.
+        names : what makes directions of names (`streaming.found.Directions`); None learns from the examples alone
+        about : a description, read as part of the name
+        """
+        check_is_fitted(self)
+        (name,) = check_label_names([label_name], 1)
+        sides = [self._features(side, reset=False) for side in (yes, no) if side is not None and np.shape(side)[0]]
+        counts = [int(np.shape(side)[0]) if side is not None else 0 for side in (yes, no)]
+        answers = np.repeat([True, False], counts)
+        rows = sparse.csr_array((0, self.n_features_in_)) if not sides else sides[0]
+        rows = stack(*sides) if len(sides) == 2 else rows
+        examples = Examples(rows, answers, np.zeros(len(answers), dtype=bool))
+        text = f"{name} {about}".strip()
+        self.learn_examples({name: examples}, None if pool is None else self._features(pool, reset=False), names, [text])
+        return self
+
+    def learn_examples(
+        self,
+        examples: Mapping[str, Examples],
+        pool: CSR | FloatArray | None = None,
+        names: Directions | None = None,
+        texts: Sequence[str] = (),
+    ) -> dict[str, tuple[FoundRecipe, Judgement]]:
+        """Learn new labels from examples (`streaming.found`), all or none; ``texts`` say what each of them is called.
+
+        Returns, for each label, the recipe that was used and what is known about its scores on the pool.
+        """
+        state = self.state_
+        if state.classes is not None:
+            raise DataError("the model was fitted on a vector of classes; fit it on a 0/1 label matrix to add labels")
+        parameters = checked_parameters(self)
+        for name in examples:
+            if name in state.names:
+                raise ConflictError(f"label name {name!r} is taken; choose another name")
+        if pool is None and state.memory is not None:
+            pool = state.memory.X
+        if pool is None or pool.shape[0] < 2 * LEAST_POOL:
+            n_rows = 0 if pool is None else int(pool.shape[0])
+            raise DataError(
+                f"a pool of {n_rows} rows is too small to learn from found examples; give at least {2 * LEAST_POOL} "
+                "rows as they come, or fit on more rows"
+            )
+        found = {}
+        with one_thread():
+            parts = Pool.of(pool, parameters.random_state)
+            named = None if names is None else directions_of(state, names, texts)
+            for place, (name, one) in enumerate(examples.items()):
+                check_scale(one.rows)
+                recipe = found_recipe(self.state_, int(one.answers.sum()), names, parameters.random_state)
+                direction = None if named is None else named[:, :, place]
+                _check_examples(name, one, recipe, direction)
+                batch, judgement = learn_found(parameters, state, name, one, parts, recipe, direction)
+                found[name] = batch, recipe, judgement
+            for number, (batch, _, _) in enumerate(found.values(), start=len(state.names)):
+                codes = sparse.csc_array((batch.codes.data, batch.codes.indices, batch.codes.indptr), shape=(number, 1))
+                scored = state.scored
+                if parameters.dictionary == "all" and state.answers is not None:
+                    scored = np.append(scored, number)
+                state = state.grown(replace(batch, codes=codes), scored=scored)
+        self.state_ = state
+        return {name: (recipe, judgement) for name, (_, recipe, judgement) in found.items()}
+
     def decision_function(self, X: ArrayLike | CSR) -> FloatArray:
         """Scores (n, n_labels), columns in the order of `label_names_`; an old column never changes by one bit."""
         state, scores = self._scored(X)
@@ -365,3 +456,21 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(X, list | tuple) and X and isinstance(X[0], str):
             raise DataError("X is a list of texts; make rows of them (TextVectorizer), or use streamlabel.Tagger")
         return canonical_rows(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset))
+
+
+def _check_examples(name: str, examples: Examples, recipe: FoundRecipe, named: FloatArray | None) -> None:
+    """Refuse a label of which nothing is known: no yes, and a name that says nothing here."""
+    if examples.answers.any():
+        return
+    if named is None:
+        raise DataError(f"label {name!r} has no yes example, and its name is not used; give at least one example")
+    if not named.any():
+        raise DataError(
+            f"label {name!r} has no yes example, and no word of its name is known here; describe it in other words, or "
+            "give at least one example"
+        )
+    if not any(recipe.weights):
+        raise DataError(
+            f"label {name!r} has no yes example, and names say nothing about these rows: in trials on "
+            f"{recipe.n_trials} known labels they ranked no better than chance; give at least one example"
+        )

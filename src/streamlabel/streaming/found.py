@@ -17,29 +17,51 @@ An answer to a question (a text that was not chosen by its answer) tells about u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 from scipy.special import expit, ndtri
 
+from streamlabel.classifier.ridge import make_ridge
 from streamlabel.stats.spectral import dense
 from streamlabel.stats.ties import points
+from streamlabel.streaming.arrival import past_answers
+from streamlabel.streaming.calibration import Decisions, Estimate, sigmoid_of_chances
+from streamlabel.streaming.codes import learn_arrival
+from streamlabel.streaming.inputs import Parameters
 from streamlabel.streaming.kept_rows import FitMemory
-from streamlabel.streaming.trials import LEAST_GAIN
-from streamlabel.types import FloatArray, IntArray
+from streamlabel.streaming.other_losses import row_unit
+from streamlabel.streaming.state import LabelBatch, ModelState
+from streamlabel.streaming.trials import LAM, LEAST_GAIN, LabelReport, sketch
+from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 
 SIZES = (0, 1, 2, 5, 10, 20, 50)  # numbers of yes that are tried
 BACKGROUND = 400  # rows of the pool that stand for no
 SHARES, STRENGTHS, WEIGHTS = (0.0, 0.1, 0.3, 0.6), (3.0, 10.0, 30.0), (0.25, 0.5, 1.0, 2.0)
 N_HIDDEN, N_DRAWS, LEAST_TRIALS, LEAST_POOL = 48, 2, 8, 50
 N_SIMULATED = 200
+MOST_KNOWN = 2000  # labels whose classifiers may speak for a name that is like theirs
+MOST_JUDGED = 2000  # rows of a pool by which scores are judged
 _TAIL = np.log(0.2)  # only the upper part of a pool is looked at: below, yes is rare for every label
 
-Directions = Callable[[Sequence[str], Any, FloatArray], FloatArray]
-"""From texts (n names), the names of known labels and their classifiers (d, f) to directions (kinds, d, n)."""
+
+class Directions(Protocol):
+    """What reads names: it gives every name directions in the model's feature space.
+
+    version : says which reader it is, and of which version; a recipe is of use for one reader only
+    """
+
+    version: str
+
+    def __call__(self, texts: Sequence[str], known: Sequence[str], weights: FloatArray) -> FloatArray:
+        """Directions (kinds, d, n) of n names; zero where it knows nothing about one.
+
+        known, weights : the names of f known labels, and their classifiers (d, f)
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -82,23 +104,6 @@ class FoundRecipe:
     calibration: Calibration
     gain: float = 0.0
     n_trials: int = 0
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """An estimate of how good a label is at its threshold, each as (value, low, high) of a 90 % interval.
-
-    rate : the share of the pool to which it applies;   fires : the share for which it says yes (counted, exact)
-    n_pool : texts of the pool that were looked at;   n_asked : answers to questions that it rests on
-    """
-
-    precision: tuple[float, float, float]
-    recall: tuple[float, float, float]
-    average_precision: tuple[float, float, float]
-    rate: tuple[float, float, float]
-    fires: float
-    n_pool: int
-    n_asked: int = 0
 
 
 DEFAULTS = {
@@ -389,6 +394,26 @@ def _deviation(rows: Sequence[FloatArray], answers: Sequence[FloatArray], coeffi
     return float(np.clip(deviation, 0.3, 4.0))
 
 
+def found_recipe(state: ModelState, n_yes: int, directions: Directions | None, seed: int) -> FoundRecipe:
+    """The recipe for so many yes: that of the trials, run when it is first asked for; a default without `fit`'s rows."""
+    size, memory = size_class(n_yes), state.memory
+    version = "" if directions is None else directions.version
+    if memory is None:
+        recipe = DEFAULTS[size]
+        return recipe if version else replace(recipe, weights=())
+    if (size, version) not in memory.found:
+        weights, intercept = state.fitted_classifiers()
+        names = [state.names[number] for number in range(state.n_fitted)]
+        memory.found[size, version] = run_found_trials(memory, weights, intercept, size, names, directions, seed)
+    return memory.found[size, version]
+
+
+def directions_of(state: ModelState, directions: Directions, texts: Sequence[str]) -> FloatArray:
+    """The directions (kinds, d, n) of names, with the labels of `fit` as those that are known."""
+    known = np.arange(min(state.n_fitted, MOST_KNOWN))
+    return directions(texts, [state.names[number] for number in known.tolist()], state.classifiers.weights(known))
+
+
 # --- one label
 
 
@@ -459,3 +484,127 @@ class Judgement:
     def _draws(self, n: int = 40) -> FloatArray:
         """Equally likely values of u."""
         return self.mean + self.deviation * np.asarray(ndtri((np.arange(n) + 0.5) / n))
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """The answers for one label, as rows.
+
+    rows : (n, d);   answers : (n,) bool, yes or no
+    asked : (n,) bool, whether the row was put as a question; the others were found: chosen for their answer
+    """
+
+    rows: CSR | FloatArray
+    answers: BoolArray
+    asked: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Rows that nobody has looked at: ``background`` stands for no in the ridge, by ``rest`` scores are judged."""
+
+    background: CSR | FloatArray
+    rest: CSR | FloatArray
+
+    @classmethod
+    def of(cls, X: CSR | FloatArray, seed: int) -> Pool:
+        """Part rows into background and rest: 400 and 2,000 at most, drawn at random; a small pool is halved."""
+        order = np.random.default_rng(seed).permutation(int(X.shape[0]))
+        n_back = min(BACKGROUND, len(order) // 2)
+        return cls(X[np.sort(order[:n_back])], X[np.sort(order[n_back : n_back + MOST_JUDGED])])
+
+
+def learn_found(
+    parameters: Parameters,
+    state: ModelState,
+    name: str,
+    examples: Examples,
+    pool: Pool,
+    recipe: FoundRecipe,
+    named: FloatArray | None,
+) -> tuple[LabelBatch, Judgement]:
+    """Learn one label from found examples, beside those that the model knows.
+
+    named : (kinds, d), the directions of its name; None for a name that is not used
+    """
+    yes = examples.answers
+    rows = stack(examples.rows, pool.background)
+    n_given, n_rows = len(yes), int(rows.shape[0])
+    labels = sparse.csr_array(np.concatenate((yes, np.zeros(n_rows - n_given, dtype=bool)))[:, None].astype(np.int8))
+    weights, intercept, unseen = np.zeros(state.classifiers.n_features), 0.0, np.zeros(n_rows)
+    codes, spread, share = sparse.csc_array((len(state.names), 1)), 1.0, 0.0
+    beta = recipe.strength * row_unit(rows, True)
+    if yes.any():
+        share, basis = recipe.share, None
+        if share:
+            basis = sketch(state.fitted_classifiers()[0]) if state.basis is None else state.basis
+        ridge = make_ridge(rows, beta, basis=basis, share=share, centre=True)
+        past = None if parameters.lam is None else past_answers(parameters, state, rows, None, False, labels)
+        answers = labels.toarray().astype(np.float64)
+        arrival = learn_arrival(rows, ridge, answers, past, LAM, anchored=False, labels=labels)
+        weights, intercept, unseen = arrival.weights[:, 0], float(arrival.intercept[0]), arrival.judged_scores[:, 0]
+        codes, spread = arrival.codes, max(float(unseen[n_given:].std()), np.finfo(np.float64).tiny)
+    if named is not None and any(recipe.weights):
+        weights, intercept, unseen = _toward_name(weights, intercept, unseen, rows, n_given, recipe, named, spread)
+    scores = np.asarray(pool.rest @ weights) + intercept
+    found = yes & ~examples.asked
+    chosen = unseen[:n_given][found if found.any() else yes]
+    asked = examples.asked
+    judgement = Judgement.of(recipe.calibration, scores, chosen, unseen[:n_given][asked], yes[asked].astype(np.float64))
+    scale, shift = _common_scale(judgement, state.loss)
+    judgement = replace(judgement, pool=scale * scores + shift)
+    threshold = judgement.threshold() if parameters.threshold == "f1" else float(parameters.threshold)
+    slope, offset = sigmoid_of_chances(judgement.pool, judgement.chances)
+    report = LabelReport(
+        name, n_rows, int(yes.sum()), share, LAM, False, beta, int(codes.nnz), loss=state.loss,
+        estimate=judgement.estimate(threshold),
+    )  # fmt: skip
+    decisions = Decisions(np.array([threshold]), np.array([slope]), np.array([offset]))
+    batch = LabelBatch(
+        (name,), scale * weights[:, None], np.array([scale * intercept + shift]), decisions, (report,), codes
+    )
+    return batch, judgement
+
+
+def _toward_name(
+    weights: FloatArray,
+    intercept: float,
+    unseen: FloatArray,
+    rows: CSR | FloatArray,
+    n_given: int,
+    recipe: FoundRecipe,
+    named: FloatArray,
+    spread: float,
+) -> tuple[FloatArray, float, FloatArray]:
+    """Add the directions of a name, each with its weight in units of the spread of own scores on the background."""
+    scores = np.asarray(rows @ named.T)
+    mean, deviation = scores[n_given:].mean(axis=0), scores[n_given:].std(axis=0)
+    length = np.linalg.norm(named, axis=1)
+    deviation = np.where(deviation > 0, deviation, np.where(length > 0, length / 10.0, np.inf))
+    given = np.zeros(len(named))
+    given[: len(recipe.weights)] = spread * np.array(recipe.weights) / deviation[: len(recipe.weights)]
+    return weights + given @ named, intercept - float(given @ mean), unseen + (scores - mean) @ given
+
+
+def _common_scale(judgement: Judgement, loss: str) -> tuple[float, float]:
+    """The scale and shift that put scores on the scale of the model's other labels.
+
+    With the squared loss the scores of a label are the linear function that is nearest to its answers; so here, with
+    the probabilities on the pool in place of answers. With other losses scores are log-odds.
+    """
+    scores, chances = judgement.pool, judgement.chances
+    if loss != "squared":
+        slope, offset = sigmoid_of_chances(scores, chances)
+        return (slope, offset) if slope > 0 else (1.0, 0.0)
+    centred = scores - scores.mean()
+    energy = float(centred @ centred)
+    scale = float(centred @ chances) / energy if energy > 0 else 1.0
+    scale = scale if scale > 0 else 1.0
+    return scale, float(chances.mean() - scale * scores.mean())
+
+
+def stack(first: Any, second: Any) -> CSR | FloatArray:
+    """Stack two matrices of rows, dense if both are."""
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return np.vstack((first, second))
+    return sparse.csr_array(sparse.vstack((sparse.csr_array(first), sparse.csr_array(second)), format="csr"))

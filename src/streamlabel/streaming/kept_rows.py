@@ -150,6 +150,7 @@ class FitMemory:
     leave_one_out : (e, f), their scores under the classifiers of `fit` learned without them
     beta, centre : of the ridge of all rows;   hat : its spectrum, if it is known (`HatSpectrum`)
     tried : the trials that have been run, by their number of rows
+    found : the recipes for found examples (`streaming.found`), by number of yes and by what reads names
     """
 
     def __init__(
@@ -175,6 +176,7 @@ class FitMemory:
         self.leverages = leverages
         self.leave_one_out = leave_one_out
         self.tried: dict[int, list[Trial]] = dict(tried or {})
+        self.found: dict[tuple[int, str], Any] = {}
         self._seed, self._beta, self._centre, self._ridge, self._given_hat = seed, beta, centre, ridge, hat
 
     @property

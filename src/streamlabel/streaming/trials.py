@@ -21,6 +21,7 @@ from streamlabel.classifier.ridge import BETA_STEPS
 from streamlabel.stats.label_gram import centred_cross
 from streamlabel.stats.spectral import centre_kernel, dense
 from streamlabel.stats.ties import best_first, even_out, first_least, points
+from streamlabel.streaming.calibration import Estimate
 from streamlabel.structure.represent import represent
 from streamlabel.types import CSR, FloatArray, IntArray
 
@@ -261,6 +262,7 @@ class LabelReport:
     code_size, gap : labels in its code, and the duality gap of the code (0 without one)
     loss, coupled : what its classifier minimises, and whether the labels of its batch helped each other
     clarity : how clear the choice of the recipe was; None if nothing was tried, and in a model that was stored since
+    estimate : how good it is thought to be; only of a label that was learned from found examples, as above
     """
 
     label: str
@@ -275,3 +277,4 @@ class LabelReport:
     loss: str = "squared"
     coupled: bool = False
     clarity: Clarity | None = None
+    estimate: Estimate | None = None

@@ -76,13 +76,5 @@ def begin_tagger(plan: Plan, read: Annotations, path: Path, *, actor: str = "") 
 
 
 def carry_out(plan: Plan, read: Annotations, living: Tagger) -> list[LearnReport]:
-    """Learn the labels of a plan that arrive in a tagger. Returns their reports.
-
-    People said no to these labels, so their answers are taken at their word. Only a label with fewer no than yes gets
-    weak answers (`tagging.text_answers`); its report counts them.
-    """
-    reports = []
-    for weak_no, wanted in ((0, False), (None, True)):
-        few = [name for name in plan.learned if (plan.n_no[name] < plan.n_yes[name]) is wanted]
-        reports += living.learn_many({name: read.answers(name) for name in few}, weak_no=weak_no)
-    return reports
+    """Learn the labels of a plan that arrive in a tagger, as `Tagger.learn` does. Returns their reports."""
+    return living.learn_many({name: read.answers(name) for name in plan.learned})

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from streamlabel.data.text import TextVectorizer
+from streamlabel.stats.threads import one_thread
+from streamlabel.streaming.calibration import Estimate
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.trials import Clarity
-from streamlabel.tagging.text_answers import Answers, count_fires
 
 
 def unknown_words(vectorizer: Any, texts: Iterable[str]) -> list[str]:
@@ -30,17 +33,20 @@ def unknown_words(vectorizer: Any, texts: Iterable[str]) -> list[str]:
     return [word for word, _ in n_texts.most_common()]
 
 
-MOST_WORDS = 20
+MOST_WORDS, MOST_LOOKED_AT = 20, 2000
 
 
 @dataclass(frozen=True)
 class LearnReport:
     """A report of how a tagger learned a label.
 
-    n_yes, n_no : answers that were given;   n_weak_no : texts of fit that were taken for no though nobody was asked
+    n_yes, n_no : answers that were given;   n_background : texts of the pool that stood for no in learning
     neighbours : (label, weight) of the labels it resembles;   used_past : whether its classifier leans on the past
     threshold : the score from which `predict` says yes
-    fires : (on how many of fit's texts it says yes, of how many that were looked at); None if these are not kept
+    fires : (on how many texts of the pool it says yes, of how many that were looked at); None if there are none
+    estimate : how good it is thought to be on texts like those of the pool; None if the answers were a sample
+    pool : where the pool came from: "given", "fit" or "" for none
+    name_gain : what names are worth in trials, in points; 0 if the name was not used
     n_unknown_words, unknown_words : words of new yes texts that the vectoriser does not know, and from which nothing is
         learned: how many, and up to 20 of them, those of the most texts first
     clarity : how clear it was in trials that the past is (or is not) of use; None if nothing was tried
@@ -49,36 +55,55 @@ class LearnReport:
     name: str
     n_yes: int
     n_no: int
-    n_weak_no: int
+    n_background: int
     neighbours: tuple[tuple[str, float], ...]
     used_past: bool
     threshold: float
     seconds: float
     fires: tuple[int, int] | None = None
+    estimate: Estimate | None = None
+    pool: str = ""
+    name_gain: float = 0.0
     n_unknown_words: int = 0
     unknown_words: tuple[str, ...] = ()
     clarity: Clarity | None = None
 
 
-def report_label(model: StreamingLabelClassifier, vectorizer: Any, answers: Answers, seconds: float) -> LearnReport:
-    """Report on a label that the model has learned from these answers."""
-    unknown = unknown_words(vectorizer, (key for key in answers.yes if isinstance(key, str)))
-    number = model.state_.names.number(answers.name)
+def report_label(
+    model: StreamingLabelClassifier,
+    name: str,
+    n_yes: int,
+    n_no: int,
+    seconds: float,
+    *,
+    unknown: Sequence[str] = (),
+    pool: str = "",
+    name_gain: float = 0.0,
+) -> LearnReport:
+    """Report on a label that the model has learned from so many answers."""
+    number = model.state_.names.number(name)
     learned = model.state_.reports[number]
+    estimate = learned.estimate
+    if estimate is None:
+        fires = count_fires(model, number)
+    else:
+        fires = round(estimate.fires * estimate.n_pool), estimate.n_pool
     return LearnReport(
-        answers.name,
-        len(answers.yes),
-        len(answers.no),
-        len(answers.weak),
-        tuple(model.neighbours(answers.name)),
-        bool(learned.anchored or learned.share),
-        float(model.state_.decisions.thresholds[number]),
-        seconds,
-        count_fires(model, number, model.state_.memory),
-        len(unknown),
-        tuple(unknown[:MOST_WORDS]),
-        learned.clarity,
-    )
+        name, n_yes, n_no, max(learned.n_rows - n_yes - n_no, 0), tuple(model.neighbours(name)),
+        bool(learned.anchored or learned.share), float(model.state_.decisions.thresholds[number]), seconds, fires,
+        estimate, pool, name_gain, len(unknown), tuple(unknown[:MOST_WORDS]), learned.clarity,
+    )  # fmt: skip
+
+
+def count_fires(model: StreamingLabelClassifier, number: int) -> tuple[int, int] | None:
+    """Count the texts of `fit` on which a label fires, of at most `MOST_LOOKED_AT` drawn; None if none are kept."""
+    kept = model.state_.memory
+    if kept is None:
+        return None
+    rows = np.random.default_rng(model.random_state).permutation(int(kept.X.shape[0]))[:MOST_LOOKED_AT]
+    with one_thread():  # so that it is the same everywhere
+        scores = model.state_.classifiers.scores(kept.X[np.sort(rows)], np.array([number]))[:, 0]
+    return int((scores > model.state_.decisions.thresholds[number]).sum()), len(rows)
 
 
 def report_data(report: LearnReport) -> dict[str, Any]:
@@ -87,6 +112,20 @@ def report_data(report: LearnReport) -> dict[str, Any]:
     found["neighbours"] = [{"label": label, "weight": weight} for label, weight in report.neighbours]
     found["seconds"] = round(report.seconds, 4)
     found["fires"] = fires_data(report.fires)
+    found["estimate"] = estimate_data(report.estimate)
+    return found
+
+
+def estimate_data(estimate: Estimate | None) -> dict[str, Any] | None:
+    """Convert an estimate to JSON values: what is not known (the precision of a label that never fires) is null."""
+    if estimate is None:
+        return None
+    found: dict[str, Any] = {}
+    for key, value in asdict(estimate).items():
+        if isinstance(value, tuple):
+            names = ("value", "low", "high")
+            value = None if np.isnan(value[0]) else dict(zip(names, (round(v, 4) for v in value), strict=True))
+        found[key] = value
     return found
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import functools
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, overload
@@ -21,24 +23,28 @@ from streamlabel.errors import ConflictError, DataError, Hint
 from streamlabel.metrics.topk import check_k
 from streamlabel.store.append import write_model
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.parts import TEXTS, VECTORIZER, Part
+from streamlabel.store.parts import ANSWERS, NAMES, TEXTS, VECTORIZER, Part
+from streamlabel.streaming.calibration import Estimate, sigmoid
 from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.found import FoundRecipe, Judgement, stack
 from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.streaming.state import ModelState
 from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
-from streamlabel.tagging.learn_report import LearnReport, report_label
+from streamlabel.tagging.examples import LabelExamples
+from streamlabel.tagging.learn_report import LearnReport, report_label, unknown_words
+from streamlabel.tagging.names import TextDirections, check_reader
+from streamlabel.tagging.questions import Question, choose_questions
 from streamlabel.tagging.suggester import AT_ONCE, best_labels
 from streamlabel.tagging.text_answers import (
     Answers,
     TextIndex,
-    add_weak_answers,
-    bounded_thresholds,
     check_known_words,
+    digest,
     filled_rows,
     gather_answers,
+    no_known_words,
     read_answers,
     read_tags,
-    stack_rows,
 )
 from streamlabel.tagging.vectorizers import VectorizerState, make_vectorizer, restore_vectorizer, vectorizer_state
 from streamlabel.types import CSR, FloatArray
@@ -57,6 +63,7 @@ class Tagger(BaseEstimator):
         Objects are cloned and fitted by `fit`; a function is used as it is (pass ``vectoriser.transform`` to keep one
         that is fitted already).
     classifier : StreamingLabelClassifier, cloned by `fit`; None for one with its defaults
+    names : what reads the names of labels: "words", an encoder (`tagging.names.NameEncoder`), or None for nothing
 
     Attributes
     ----------
@@ -74,11 +81,16 @@ class Tagger(BaseEstimator):
 
     vectorizer_: Any
     classifier_: StreamingLabelClassifier
+    _kept: dict[str, LabelExamples]
     _store: ModelStore | None = None
+    _reader: TextDirections | None = None
 
-    def __init__(self, vectorizer: Any = "tfidf", classifier: StreamingLabelClassifier | None = None) -> None:
+    def __init__(
+        self, vectorizer: Any = "tfidf", classifier: StreamingLabelClassifier | None = None, names: Any = "words"
+    ) -> None:
         self.vectorizer = vectorizer
         self.classifier = classifier
+        self.names = names
 
     def fit(
         self, texts: Iterable[str], labels: Iterable[Iterable[str]] | ArrayLike | CSR, label_names: Any = None
@@ -107,6 +119,7 @@ class Tagger(BaseEstimator):
         *,
         digests: NDArray[np.uint8] | None = None,
         brought: Any = None,
+        names: Any = "words",
     ) -> Self:
         """Make a tagger of a fitted vectoriser (or its state) and a fitted classifier.
 
@@ -128,7 +141,7 @@ class Tagger(BaseEstimator):
         known = np.empty((0, 16), dtype=np.uint8) if digests is None or not n_rows else np.asarray(digests)
         if digests is not None and n_rows and known.shape != (n_rows, 16):
             raise DataError(f"{len(known)} digests of texts for {n_rows} rows; they do not belong together")
-        tagger = cls(fitted, classifier)
+        tagger = cls(fitted, classifier, names)
         tagger._adopt(fitted, classifier, TextIndex(known))
         return tagger
 
@@ -182,22 +195,37 @@ class Tagger(BaseEstimator):
         return self.classifier_.neighbours(label, k)
 
     def learn(
-        self, name: str, yes: Iterable[str | int], no: Iterable[str | int] = (), *, weak_no: int | None = None
+        self,
+        name: str,
+        yes: Iterable[str | int] = (),
+        no: Iterable[str | int] = (),
+        *,
+        about: str = "",
+        pool: Iterable[str] | None = None,
+        sampled: bool = False,
     ) -> LearnReport:
         """Learn a new label. The others stay as they are, to the last bit of every score.
 
-        yes, no : texts, or numbers of fit's texts, for which the answer is known
-        weak_no : how many of fit's texts that nobody was asked about are taken for no, drawn at random, and the label
-            kept from firing much more often than labels do (`tagging.text_answers`). None: as many as make 20 no for
-            each yes, none if 100 no are given. 0: the answers are taken at their word.
+        yes, no : texts, or numbers of fit's texts, for which the answer is known. They may be found: chosen because of
+            their answer. Without any the name alone has to do, and is refused if trials say that names are worth
+            nothing here.
+        about : a description, read as part of the name
+        pool : texts as they come now, that nobody has looked at: by them is told how often the label applies, where its
+            threshold lies and how good it is. Default: the texts of fit.
+        sampled : the answers are those of texts drawn at random, every one of them. They are then taken at their word,
+            and name and pool are not used.
         """
-        return self.learn_many({name: (yes, no)}, weak_no=weak_no)[0]
+        return self.learn_many({name: (yes, no)}, about={name: about}, pool=pool, sampled=sampled)[0]
 
     def learn_many(
-        self, answers: Mapping[str, tuple[Iterable[str | int], Iterable[str | int]]], *, weak_no: int | None = None
+        self,
+        answers: Mapping[str, tuple[Iterable[str | int], Iterable[str | int]]],
+        *,
+        about: Mapping[str, str] | None = None,
+        pool: Iterable[str] | None = None,
+        sampled: bool = False,
     ) -> list[LearnReport]:
         """Learn several labels at once, ``{name: (yes, no)}``: all of them, or none if something is wrong."""
-        begin = time.perf_counter()
         self._check_fitted()
         names = check_label_names(answers, len(answers))
         if not names:
@@ -205,38 +233,71 @@ class Tagger(BaseEstimator):
         for name in names:
             if name in self.classifier_.state_.names:
                 raise ConflictError(
-                    f"label {name!r} is known already; choose another name, or relearn({name!r}, ...) with all of its "
-                    "answers"
+                    f"label {name!r} is known already; choose another name, learn_more({name!r}, ...) to add answers, "
+                    f"or relearn({name!r}, ...) to begin anew"
                 )
-        batch = self._read_batch(names, answers.values(), weak_no)
-        grown = self._grown(self.classifier_, batch)
-        if self._store is not None:
-            self._store.append(grown)
-            grown = self._store.settled(grown)
-        self.classifier_ = grown
-        return [report_label(self.classifier_, self.vectorizer_, one, time.perf_counter() - begin) for one in batch]
+        return self._learn(names, answers.values(), about or {}, pool, sampled, None)
 
     def relearn(
-        self, name: str, yes: Iterable[str | int], no: Iterable[str | int] = (), *, weak_no: int | None = None
+        self,
+        name: str,
+        yes: Iterable[str | int] = (),
+        no: Iterable[str | int] = (),
+        *,
+        about: str = "",
+        pool: Iterable[str] | None = None,
+        sampled: bool = False,
     ) -> LearnReport:
-        """Learn a label of `learn` anew, from these answers alone: give those it had, too.
+        """Learn a label of `learn` anew, from these answers alone. The others stay as they are."""
+        number = self._grown_label(name)
+        name = self.classifier_.state_.names[number]
+        return self._learn((name,), [(yes, no)], {name: about}, pool, sampled, number)[0]
 
-        The others stay as they are. A label of `fit` was answered on every text; fit again to change it.
+    def learn_more(
+        self,
+        name: str,
+        yes: Iterable[str | int] = (),
+        no: Iterable[str | int] = (),
+        *,
+        asked: bool = False,
+        about: str = "",
+        pool: Iterable[str] | None = None,
+    ) -> LearnReport:
+        """Learn a label further: from the answers it has and from these, which count where they contradict.
+
+        asked : these texts were put as questions (`next`), not found because of their answer; only then do they tell
+            how often the label is right
         """
-        begin = time.perf_counter()
-        number = self._number(name)
+        number = self._grown_label(name)
+        name = self.classifier_.state_.names[number]
+        return self._learn((name,), [(yes, no)], {name: about}, pool, False, number, more=True, asked=asked)[0]
+
+    def answer(self, label: str, text: str, yes: bool, *, pool: Iterable[str] | None = None) -> LearnReport:
+        """Answer one question (`next`) about a label, and learn it again from all of its answers."""
+        return self.learn_more(label, *(([text], []) if yes else ([], [text])), asked=True, pool=pool)
+
+    def next(self, label: str, pool: Iterable[str], n: int = 10) -> list[Question]:
+        """The n texts of a pool whose answers would help a label most, the best first (`tagging.questions`)."""
+        number = self._number(label)
+        texts = list(dict.fromkeys(check_texts(pool)))
+        known = self._examples(number)
+        if known is not None:
+            answered = {one.tobytes() for one in known.digests}
+            texts = [text for text in texts if digest(text) not in answered]
+        if not texts:
+            return []
         state = self.classifier_.state_
-        if state.memory is not None and number < state.n_fitted:
-            raise ConflictError(f"label {name!r} was learned by fit, from all of its texts; fit again to change it")
-        batch = self._read_batch((state.names[number],), [(yes, no)], weak_no)
-        if self._store is None:
-            smaller = copy.copy(self.classifier_)
-            smaller.state_ = state.without(number)
-            self.classifier_ = self._grown(smaller, batch)
-        else:
-            self._store.relearn(state.names[number], lambda past: self._grown(past, batch))
-            self.classifier_ = self._store.model()
-        return report_label(self.classifier_, self.vectorizer_, batch[0], time.perf_counter() - begin)
+        X = self._features(texts)
+        scores = state.classifiers.scores(X, np.array([number]))[:, 0]
+        chances = sigmoid(scores, state.decisions.slope[number], state.decisions.offset[number])
+        n_yes = 0 if known is None else int(known.answers.sum())
+        chosen = choose_questions(X, scores, float(state.decisions.thresholds[number]), n_yes, n, self.classifier_.random_state)
+        return [Question(texts[at], float(chances[at]), float(scores[at]), why) for at, why in chosen]
+
+    def estimate(self, label: str) -> Estimate | None:
+        """How good a label was thought to be when it was learned; None if nothing was estimated."""
+        known = self._examples(self._number(label))
+        return None if known is None else known.estimate
 
     def save(
         self, path: str | os.PathLike[str], *, keep_rows: bool = True, private: bool = True, actor: str = ""
@@ -254,6 +315,11 @@ class Tagger(BaseEstimator):
         parts = {VECTORIZER: Part(state.content, state.arrays)}
         if keep_rows:
             parts[TEXTS] = Part({}, {"digests": self.text_digests_})
+        numbers = {name: number for number, name in enumerate(self.label_names_, start=1)}
+        for name in self.label_names_:
+            if (known := self._examples(numbers[name] - 1)) is not None:
+                parts[f"{ANSWERS}{numbers[name]}"] = Part(known.content())
+        parts[NAMES] = Part({"reader": self._reader_version()})
         write_model(Path(path), self.classifier_, keep_rows=keep_rows, parts=parts, private=private, actor=actor)
 
     @classmethod
@@ -263,36 +329,41 @@ class Tagger(BaseEstimator):
         mode: str = "r",
         *,
         vectorizer: Any = None,
+        names: Any = "words",
         mapped: bool = True,
         actor: str = "",
     ) -> Self:
         """Open a saved tagger to read ("r") or to learn ("a"): then a label is on the disk when `learn` returns.
 
         vectorizer : the fitted one, or the function, if the tagger was saved with one of the user's own
+        names : what reads names, as it was when the tagger was saved
         mapped : False reads the classifiers instead of mapping their files (`ModelStore.open`)
         """
         store = ModelStore.open(path, mode, mapped=mapped, actor=actor)
         try:
-            return cls.of_store(store, vectorizer=vectorizer)
+            return cls.of_store(store, vectorizer=vectorizer, names=names)
         except BaseException:
             store.close()
             raise
 
     @classmethod
-    def of_store(cls, store: ModelStore, *, vectorizer: Any = None) -> Self:
+    def of_store(cls, store: ModelStore, *, vectorizer: Any = None, names: Any = "words") -> Self:
         """Make the tagger of a store that is open already; it can learn if the store was opened to append."""
-        names = store.parts()
-        if VECTORIZER not in names:
+        parts = store.parts()
+        if VECTORIZER not in parts:
             raise DataError("a model without texts", source=store.path, hint=Hint.TAKES_ROWS)
         part = store.get_part(VECTORIZER)
-        digests = store.get_part(TEXTS).arrays.get("digests") if TEXTS in names and store.can_write else None
+        digests = store.get_part(TEXTS).arrays.get("digests") if TEXTS in parts and store.can_write else None
         tagger = cls.from_parts(
             VectorizerState(part.content, part.arrays),
             store.model(learning=store.can_write),
             digests=digests,
             brought=vectorizer,
+            names=names,
         )
         tagger._store = store
+        if NAMES in parts and store.can_write:
+            check_reader(store.get_part(NAMES).content, tagger._reader_version(), store.path)
         return tagger
 
     @property
@@ -311,6 +382,16 @@ class Tagger(BaseEstimator):
         """Close the store so that others can write; this tagger can be read on."""
         if self._store is not None:
             self._store.close()
+
+    def in_memory(self) -> Tagger:
+        """A tagger of the same labels that lives in memory: what it learns is not stored."""
+        copied = copy.copy(self)
+        copied._kept = {}
+        for number, name in enumerate(self.label_names_):
+            if (known := self._examples(number)) is not None:
+                copied._kept[name] = known
+        copied._store = None
+        return copied
 
     def __getstate__(self) -> Any:
         """A copy, or a pickle, lives in memory: it does not write where this one does."""
@@ -357,18 +438,160 @@ class Tagger(BaseEstimator):
 
     def _adopt(self, vectorizer: Any, classifier: StreamingLabelClassifier, index: TextIndex) -> None:
         self.vectorizer_, self.classifier_, self._index = vectorizer, classifier, index
+        self._reader, self._kept = None, {}
 
-    def _read_batch(self, names: tuple[str, ...], given: Iterable[Any], weak_no: int | None) -> list[Answers]:
+    def _learn(
+        self,
+        names: tuple[str, ...],
+        given: Iterable[Any],
+        about: Mapping[str, str],
+        pool: Iterable[str] | None,
+        sampled: bool,
+        number: int | None,
+        *,
+        more: bool = False,
+        asked: bool = False,
+    ) -> list[LearnReport]:
+        """Learn labels, or one of this number again; ``more``: from the answers that it has, too."""
+        begin = time.perf_counter()
         if self._store is not None:
             self._store.check_writing()
             if self._store.label_names != self.label_names_:
                 raise ConflictError(f"{self._store.path} was changed since it was read; call refresh() first")
-        n_rows, seed = self._index.n_rows, self.classifier_.random_state
-        found = [read_answers(name, *_pair(name, sides), self._index) for name, sides in zip(names, given, strict=True)]
-        return [add_weak_answers(answers, n_rows, weak_no, seed) for answers in found]
+        batch = [read_answers(name, *_pair(name, sides), self._index) for name, sides in zip(names, given, strict=True)]
+        state = self.classifier_.state_
+        looked = None if pool is None else self._pool(check_texts(pool), batch)
+        if looked is None and state.memory is not None:
+            looked = state.memory.X[np.setdiff1d(np.arange(self._index.n_rows), _rows_of(batch))]
+        found: dict[str, LabelExamples] = {}
+        facts: dict[str, tuple[FoundRecipe, Judgement]] = {}
+        if sampled or looked is None:
+            grow = functools.partial(self._grown, batch=batch)
+        else:
+            found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
+            if more and number is not None and (before := self._examples(number)) is not None:
+                found = {name: before.joined(newer) for name, newer in found.items()}
+            grow = functools.partial(self._grown_from, found=found, pool=looked, facts=facts)
+        self._put(grow, names, found, number)
+        seconds = time.perf_counter() - begin
+        where = "" if not found else "fit" if pool is None else "given"
+        return [self._report(one, found.get(one.name), facts.get(one.name), where, seconds) for one in batch]
 
-    def _grown(self, past: StreamingLabelClassifier, batch: list[Answers]) -> StreamingLabelClassifier:
-        """A copy of the classifier that has learned these labels, too."""
+    def _put(self, grow: Any, names: tuple[str, ...], found: dict[str, LabelExamples], number: int | None) -> None:
+        """Let the classifier grow, here or in the store, with the answers that the labels were learned from."""
+
+        def judged(model: StreamingLabelClassifier) -> dict[str, Any]:
+            reports = {name: model.state_.reports[model.state_.names.number(name)] for name in found}
+            for name, report in reports.items():
+                found[name] = found[name].judged(report.estimate)
+            return {name: one.content() for name, one in found.items()}
+
+        if self._store is None:
+            past = self.classifier_
+            if number is not None:
+                past = copy.copy(past)
+                past.state_ = self.classifier_.state_.without(number)
+            self.classifier_ = grow(past)
+            judged(self.classifier_)
+            self._kept = {**{name: one for name, one in self._kept.items() if name not in names}, **found}
+        elif number is None:
+            grown = grow(self.classifier_)
+            self._store.append(grown, beside=judged(grown))
+            self.classifier_ = self._store.settled(grown)
+        else:
+            self._store.relearn(names[0], grow, beside=judged)
+            self.classifier_ = self._store.model()
+
+    def _report(
+        self,
+        answers: Answers,
+        known: LabelExamples | None,
+        facts: tuple[FoundRecipe, Judgement] | None,
+        pool: str,
+        seconds: float,
+    ) -> LearnReport:
+        n_yes, n_no = len(answers.yes), len(answers.no)
+        if known is not None:
+            n_yes, n_no = int(known.answers.sum()), int((~known.answers).sum())
+        unknown = unknown_words(self.vectorizer_, (key for key in answers.yes if isinstance(key, str)))
+        gain = 0.0 if facts is None or not any(facts[0].weights) else facts[0].gain
+        estimate = None if known is None else known.estimate
+        report = report_label(
+            self.classifier_, answers.name, n_yes, n_no, seconds, unknown=unknown, pool=pool, name_gain=gain
+        )
+        if report.estimate is None and estimate is not None:  # a store does not keep it in the classifier
+            fires = round(estimate.fires * estimate.n_pool), estimate.n_pool
+            report = replace(report, estimate=estimate, fires=fires)
+        return report
+
+    def _new_examples(self, answers: Answers, about: str, asked: bool) -> LabelExamples:
+        """The answers of a label as rows, in the order they were given."""
+        texts = [key for key in answers.keys if isinstance(key, str)]
+        rows = [key for key in answers.keys if isinstance(key, int)]
+        said = [key in set(answers.yes) for key in (*rows, *texts)]
+        memory = self.classifier_.state_.memory
+        empty = self._features([""])[:0]
+        old = empty if memory is None or not rows else memory.X[rows]
+        new = self._features(texts) if texts else empty
+        examples = LabelExamples.of(texts, new, said[len(rows) :], asked=asked, about=about)
+        if rows:
+            digests = np.vstack((self._index.digests[rows], examples.digests))
+            examples = LabelExamples(stack(old, new), digests, np.array(said), np.full(len(said), asked), about)
+        yes = examples.answers
+        if yes.any() and not filled_rows(examples.rows[yes]).any():
+            raise no_known_words(answers.name)
+        return examples
+
+    def _pool(self, texts: list[str], batch: list[Answers]) -> Any:
+        """The rows of a pool without the texts that are answered now, each once."""
+        answered = {key for one in batch for key in one.keys if isinstance(key, str)}
+        kept = [text for text in dict.fromkeys(texts) if text not in answered]
+        if not kept:
+            raise DataError("the pool holds no text that is not answered; give texts that nobody has looked at")
+        return self._features(kept)
+
+    def _examples(self, number: int) -> LabelExamples | None:
+        """The answers that a label was learned from; None if they were not kept."""
+        if self._store is None:
+            return self._kept.get(self.classifier_.state_.names[number])
+        content = self._store.beside(number)
+        if content is None:
+            return None
+        return LabelExamples.from_content(content, self.classifier_.n_features_in_, self._store.path)
+
+    def _grown_label(self, name: str) -> int:
+        """The number of a label that `learn` made."""
+        number = self._number(name)
+        state = self.classifier_.state_
+        if state.memory is not None and number < state.n_fitted:
+            raise ConflictError(f"label {name!r} was learned by fit, from all of its texts; fit again to change it")
+        return number
+
+    def _directions(self) -> TextDirections | None:
+        """What reads names."""
+        if self.names is None:
+            return None
+        if self._reader is None:
+            self._reader = TextDirections(self.vectorizer_, None if self.names == "words" else self.names)
+        return self._reader
+
+    def _reader_version(self) -> str:
+        reader = self._directions()
+        return "" if reader is None else reader.version
+
+    def _grown_from(
+        self, past: StreamingLabelClassifier, *, found: dict[str, LabelExamples], pool: Any, facts: dict[str, Any]
+    ) -> StreamingLabelClassifier:
+        """A copy of the classifier that has learned labels from their examples, too."""
+        model = copy.copy(past)
+        texts = [f"{name} {one.about}".strip() for name, one in found.items()]
+        facts.update(
+            model.learn_examples({name: one.examples for name, one in found.items()}, pool, self._directions(), texts)
+        )
+        return model
+
+    def _grown(self, past: StreamingLabelClassifier, *, batch: list[Answers]) -> StreamingLabelClassifier:
+        """A copy of the classifier that has learned these labels, too, from answers taken at their word."""
         kept, model = past.state_.memory, copy.copy(past)
         asked = gather_answers(batch, self._index.n_rows)
         if asked.rows is None:
@@ -376,14 +599,14 @@ class Tagger(BaseEstimator):
             X = kept.X
         else:
             X = self._features(asked.texts)
-            X = X if kept is None else stack_rows(kept.X[asked.rows], X)
+            X = X if kept is None else stack(kept.X[asked.rows], X)
         check_known_words(X, asked.labels, batch)
         model.add_labels(X, asked.labels, [answers.name for answers in batch], annotated=asked.cells)
-        thresholds = model.thresholds_
-        for number, threshold in bounded_thresholds(model, batch, kept, model.random_state).items():
-            thresholds[number] = threshold
-        model.thresholds_ = thresholds
         return model
+
+
+def _rows_of(batch: list[Answers]) -> list[int]:
+    return [key for one in batch for key in one.keys if isinstance(key, int)]
 
 
 def _pair(name: str, sides: Any) -> tuple[Any, Any]:

@@ -1,0 +1,130 @@
+"""The answers that a label was learned from, kept beside it: rows and digests, so that it can be learned further."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from streamlabel.errors import DataError
+from streamlabel.streaming.calibration import Estimate
+from streamlabel.streaming.found import Examples, stack
+from streamlabel.tagging.text_answers import DIGEST, digest
+from streamlabel.types import BoolArray, FloatArray
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class LabelExamples:
+    """The answers of one label. The texts themselves are not kept.
+
+    rows : (n, d), as the vectoriser made them;   digests : (n, 16) uint8, by which a text is recognised
+    answers, asked : (n,) bool, as in `streaming.found.Examples`
+    about : the description that it was learned with;   estimate : how good it was thought to be
+    """
+
+    rows: Any
+    digests: NDArray[np.uint8]
+    answers: BoolArray
+    asked: BoolArray
+    about: str = ""
+    estimate: Estimate | None = None
+
+    @classmethod
+    def of(cls, texts: Sequence[str], rows: Any, answers: Sequence[bool], *, asked: bool, about: str) -> LabelExamples:
+        """Make examples of texts and their rows."""
+        digests = np.frombuffer(b"".join(map(digest, texts)), dtype=np.uint8).reshape(-1, DIGEST)
+        return cls(rows, digests, np.array(answers, dtype=bool), np.full(len(texts), asked), about)
+
+    @property
+    def examples(self) -> Examples:
+        """The rows as the estimator takes them."""
+        return Examples(self.rows, self.answers, self.asked)
+
+    def joined(self, newer: LabelExamples) -> LabelExamples:
+        """These answers and newer ones, which count where a text was answered before; that it was asked stays so."""
+        again = {one.tobytes(): bool(asked) for one, asked in zip(self.digests, self.asked, strict=True)}
+        fresh = {one.tobytes() for one in newer.digests}
+        kept = np.array([one.tobytes() not in fresh for one in self.digests], dtype=bool)
+        asked = newer.asked | np.array([again.get(one.tobytes(), False) for one in newer.digests], dtype=bool)
+        return LabelExamples(
+            stack(self.rows[kept], newer.rows) if len(newer.digests) else self.rows,
+            np.vstack((self.digests[kept], newer.digests)),
+            np.concatenate((self.answers[kept], newer.answers)),
+            np.concatenate((self.asked[kept], asked)),
+            newer.about or self.about,
+        )
+
+    def judged(self, estimate: Estimate | None) -> LabelExamples:
+        """The same answers with another estimate."""
+        return replace(self, estimate=estimate)
+
+    def content(self) -> dict[str, Any]:
+        """The answers as values that JSON knows."""
+        rows = sparse.csr_array(self.rows)
+        return {
+            "format": FORMAT,
+            "dense": isinstance(self.rows, np.ndarray),
+            "about": self.about,
+            "estimate": None if self.estimate is None else asdict(self.estimate),
+            "digests": _text(self.digests, np.uint8),
+            "answers": self.answers.astype(int).tolist(),
+            "asked": self.asked.astype(int).tolist(),
+            "lengths": np.diff(rows.indptr).tolist(),
+            "indices": _text(rows.indices, np.int32),
+            "values": _text(rows.data, np.float32),
+        }
+
+    @classmethod
+    def from_content(cls, content: Any, n_features: int, source: object) -> LabelExamples:
+        """Read what `content` wrote; DataError if it is something else."""
+        try:
+            if content["format"] != FORMAT:
+                raise ValueError(f"its format is {content['format']!r}; this version reads {FORMAT}")
+            answers, asked = (np.array(content[key], dtype=bool) for key in ("answers", "asked"))
+            digests = _array(content["digests"], np.uint8).reshape(-1, DIGEST)
+            indptr = np.concatenate(([0], np.cumsum(np.array(content["lengths"], dtype=np.int64))))
+            parts = (_array(content["values"], np.float32).astype(np.float64), _array(content["indices"], np.int32), indptr)
+            rows = sparse.csr_array(parts, shape=(len(answers), n_features))
+            rows.check_format(full_check=True)
+            if not len(answers) == len(asked) == len(digests) == len(indptr) - 1 or not np.isfinite(rows.data).all():
+                raise ValueError("its columns are not of one length")
+            estimate = content["estimate"]
+            known = None if estimate is None else Estimate(**{key: _tuple(value) for key, value in estimate.items()})
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"the answers of a label are damaged: {error}", source=source) from error
+        found: Any = rows.toarray() if content["dense"] else rows
+        return cls(found, digests, answers, asked, str(content["about"]), known)
+
+
+def estimate_of(content: Any) -> Estimate | None:
+    """The estimate alone, from the content of a part; None if there is none."""
+    estimate = content.get("estimate") if isinstance(content, dict) else None
+    try:
+        return None if estimate is None else Estimate(**{key: _tuple(value) for key, value in estimate.items()})
+    except TypeError:
+        return None
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _text(array: NDArray[Any], dtype: Any) -> str:
+    return base64.b64encode(np.ascontiguousarray(array, dtype=np.dtype(dtype).newbyteorder("<")).tobytes()).decode()
+
+
+def _array(text: str, dtype: Any) -> NDArray[Any]:
+    content = base64.b64decode(text, validate=True)
+    return np.frombuffer(content, dtype=np.dtype(dtype).newbyteorder("<")).astype(dtype)
+
+
+def as_dense_if(rows: Any, like: Any) -> FloatArray | Any:
+    """Rows in the form of others: dense if those are."""
+    return rows.toarray() if isinstance(like, np.ndarray) and sparse.issparse(rows) else rows

@@ -1,0 +1,64 @@
+"""The next question: the texts of a pool whose answers help a label most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from streamlabel.types import FloatArray
+
+ALIKE = 0.8  # cosine from which two texts ask the same
+TOP, UNSURE, ANY = "the label seems to apply", "it is hard to say", "drawn at random above the threshold"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question for a person: does the label apply to this text? With what the label says now, and why it is asked."""
+
+    text: str
+    probability: float
+    score: float
+    why: str
+
+
+def choose_questions(
+    X: Any, scores: FloatArray, threshold: float, n_yes: int, n: int, seed: int
+) -> list[tuple[int, str]]:
+    """Rows to ask about, best first, each with the reason: in turn the highest scores and those next to the threshold.
+
+    With fewer than three yes the highest scores come first: without a yes nothing else can be learned. Texts that are
+    nearly the same as one that is asked already are left for later.
+    """
+    by_score = np.argsort(-scores, kind="stable").tolist()
+    by_doubt = np.argsort(np.abs(scores - threshold), kind="stable").tolist()
+    turns = [(by_score, TOP)] * max(3 - n_yes, 0) + [(by_doubt, UNSURE), (by_doubt, UNSURE), (by_score, TOP)] * n
+    unit = _unit_rows(X)
+    taken: list[tuple[int, str]] = []
+    asked: set[int] = set()
+    for order, why in turns:
+        if len(taken) >= min(n, len(scores)):
+            break
+        for at in order:
+            if at in asked:
+                continue
+            if not asked or float(np.max(_likeness(unit, at, sorted(asked)))) < ALIKE:
+                taken.append((at, why))
+                asked.add(at)
+                break
+    return taken
+
+
+def _unit_rows(X: Any) -> Any:
+    if sparse.issparse(X):
+        lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+        return sparse.csr_array(sparse.diags_array(1.0 / np.where(lengths > 0, lengths, 1.0)) @ X)
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(lengths > 0, lengths, 1.0)
+
+
+def _likeness(unit: Any, at: int, others: list[int]) -> FloatArray:
+    product = unit[others] @ unit[[at]].T
+    return np.asarray(product.toarray() if sparse.issparse(product) else product).ravel()
