@@ -155,7 +155,6 @@ def test_doctor_speaks_to_people_at_a_shell(model: Path, tmp_path: Path, call: C
     assert "MODEL" not in said
     assert "fit again" in said
     assert "put it" not in said
-    assert f"'streamlabel history {model}'" in call("rollback", model, code=2).stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from streamlabel import StreamingLabelClassifier, Tagger
+from streamlabel.cli.suggest import N_WORDS
 from streamlabel.errors import DataError
 from streamlabel.store.model_store import ModelStore
+from streamlabel.tagging import explain
 from streamlabel.tagging.suggester import Suggester
 from tagged_texts import tagged_texts
 
@@ -55,3 +57,7 @@ def test_commands_that_read_load_no_scikit_learn(folder: Path, command: list[str
     loaded = set(found.stdout.splitlines()[-1].split())
     assert "streamlabel" in loaded
     assert not loaded & {"sklearn", "joblib", "pandas", "rich"}
+
+
+def test_the_command_line_shows_as_many_words_as_python() -> None:
+    assert N_WORDS == explain.N_WORDS

@@ -270,7 +270,10 @@ def _texts_of_fit(store: ModelStore, data: Dataset | TextDataset) -> int | None:
     """How many texts are those that the model was fitted on; None where it does not keep what tells."""
     if not isinstance(data, TextDataset) or TEXTS not in store.parts():
         return None
-    index = TextIndex(store.get_part(TEXTS).arrays["digests"])
+    digests = store.get_part(TEXTS).arrays.get("digests")
+    if digests is None:
+        return None
+    index = TextIndex(digests)
     return sum(isinstance(index.key(text, "the file"), int) for text in data.texts)
 
 
