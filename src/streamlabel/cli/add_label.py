@@ -40,7 +40,9 @@ SHOWN_WORDS = 8
 )
 @file_options()
 @click.option("--about", metavar="TEXT", default="", help="What the label means, in a few words: read with its name.")
-@click.option("--pool", metavar="FILE", help="Texts as they come now, that nobody has looked at: the label is judged by them.")
+@click.option(
+    "--pool", metavar="FILE", help="Texts as they come now, that nobody has looked at: the label is judged by them."
+)
 @click.option("--sampled", is_flag=True, help="The answers are those of texts drawn at random, all of them.")
 @click.option("--more", is_flag=True, help="Add these answers to those that a label has, and learn it again.")
 @click.option("--replace", is_flag=True, help="Learn a label that is known anew, from these answers alone.")
@@ -65,14 +67,18 @@ def add_label(
     if file is not None and (yes is not None or no is not None):
         raise click.UsageError("give the answers once: --yes FILE and --no FILE, or --file FILE")
     if more and replace:
-        raise click.UsageError("--more keeps the answers that a label has, and --replace forgets them; give one of the two")
+        raise click.UsageError(
+            "--more keeps the answers that a label has, and --replace forgets them; give one of the two"
+        )
     options = FileOptions.of(arguments)
     store, tagger = open_model(model, "a", actor=actor)
     with store:
         names = store.label_names
         name = known_label(names, name.strip(), model) if replace or more else new_label_name(name, names)
         if name in names and not (replace or more):
-            problem = f"label {name!r} is known already; --more adds these answers to those it has, --replace begins anew"
+            problem = (
+                f"label {name!r} is known already; --more adds these answers to those it has, --replace begins anew"
+            )
             raise ConflictError(f"{model}: {problem}")
         if tagger is not None:
             answers: Sides = ([], [])
@@ -231,7 +237,9 @@ def estimate_lines(estimate: dict[str, Any] | None) -> list[str]:
         return []
     rate, recall, precision = (estimate[key] for key in ("rate", "recall", "precision"))
     right = "it never says yes there" if precision is None else f"of its yes about {_interval(precision)} are right"
-    lines = [f"{right}; it finds about {_interval(recall)} of the texts it applies to (about {_interval(rate, 1)} of all)"]
+    lines = [
+        f"{right}; it finds about {_interval(recall)} of the texts it applies to (about {_interval(rate, 1)} of all)"
+    ]
     if precision is not None and precision["low"] < 0.5:
         lines.append("answer some questions to be surer: 'streamlabel next'")
     return lines

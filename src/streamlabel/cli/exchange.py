@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from streamlabel.cli.add_label import open_model, report_data
+from streamlabel.cli.add_label import estimate_lines, open_model, report_data
 from streamlabel.cli.models import actor_option, dry_run_option, model_argument
-from streamlabel.cli.output import format_table, json_option, note, plural, write
+from streamlabel.cli.output import fires_lines, format_table, json_option, note, plural, write
 from streamlabel.data.annotations import TOOLS, Annotations, load_annotations
 from streamlabel.errors import ConflictError, NotFoundError, did_you_mean
 from streamlabel.exchange.export import FORMATS, export, format_of_ending
@@ -123,6 +123,8 @@ def _import_text(found: dict[str, Any], plan: Plan, read: Annotations, dry_run: 
         format_table(["label", "yes", "no", "would be" if dry_run else ""], rows, right=(1, 2)),
     ]
     for one in found.get("learned", ()):
-        lines += [f"{one['name']}: {line}" for line in (*fires_lines(one["fires"], "text"), *estimate_lines(one["estimate"]))]
+        lines += [
+            f"{one['name']}: {line}" for line in (*fires_lines(one["fires"], "text"), *estimate_lines(one["estimate"]))
+        ]
     lines.append("nothing was changed (--dry-run)" if dry_run else f"on the disk as revision {found['revision']}")
     return "\n".join(lines)

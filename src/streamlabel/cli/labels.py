@@ -191,8 +191,7 @@ def _learned(store: StoredModel, record: LabelRecord) -> float:
 
 
 def _fires(store: StoredModel, label: str, value: float) -> dict[str, int] | None:
-    from streamlabel.tagging.learn_report import fires_data
-    from streamlabel.tagging.learn_report import count_fires
+    from streamlabel.tagging.learn_report import count_fires, fires_data
 
     model = store.model()
     thresholds, number = model.thresholds_, store.label_names.index(label)

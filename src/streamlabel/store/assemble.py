@@ -19,7 +19,15 @@ from streamlabel.store.parts import list_parts, read_part
 from streamlabel.store.reader import Snapshot, read_files
 from streamlabel.store.seals import relations_digest
 from streamlabel.store.segments import FileInfo
-from streamlabel.store.stored_rows import FOUND, LEARNING, TRIALS, decode_found, decode_rows, decode_trials, later_answers
+from streamlabel.store.stored_rows import (
+    FOUND,
+    LEARNING,
+    TRIALS,
+    decode_found,
+    decode_rows,
+    decode_trials,
+    later_answers,
+)
 from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import Decisions
 from streamlabel.streaming.inputs import check_parameters
@@ -135,7 +143,9 @@ def _with_rows(
         trials = read_part(snapshot.folder, connection, files, TRIALS, snapshot.revision, maps=maps)
         memory.tried.update(decode_trials(trials, snapshot, int(memory.labels.shape[1])))
     if FOUND in names:
-        memory.found.update(decode_found(read_part(snapshot.folder, connection, files, FOUND, snapshot.revision), snapshot))
+        memory.found.update(
+            decode_found(read_part(snapshot.folder, connection, files, FOUND, snapshot.revision), snapshot)
+        )
     later = later_answers(connection, snapshot, int(memory.X.shape[0]))
     return state.with_rows(memory, atoms, facts.parameters["dictionary"], later)
 

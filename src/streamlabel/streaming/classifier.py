@@ -303,7 +303,9 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         rows = stack(*sides) if len(sides) == 2 else rows
         examples = Examples(rows, answers, np.zeros(len(answers), dtype=bool))
         text = f"{name} {about}".strip()
-        self.learn_examples({name: examples}, None if pool is None else self._features(pool, reset=False), names, [text])
+        self.learn_examples(
+            {name: examples}, None if pool is None else self._features(pool, reset=False), names, [text]
+        )
         return self
 
     def learn_examples(

@@ -216,7 +216,11 @@ def _draw(
     if directions is not None and not named.any():
         return []
     columns = memory.labels[rest].tocsc()
-    ridges = None if size == 0 else _Backgrounds(B, J, weights[:, others], memory.leave_one_out[:, others] - intercept[others])
+    ridges = (
+        None
+        if size == 0
+        else _Backgrounds(B, J, weights[:, others], memory.leave_one_out[:, others] - intercept[others])
+    )
     found = []
     for place, label in enumerate(hidden.tolist()):
         positives = columns.indices[columns.indptr[label] : columns.indptr[label + 1]]
@@ -228,9 +232,7 @@ def _draw(
     return found
 
 
-def _named(
-    directions: Directions | None, texts: list[str], known: list[str], weights: FloatArray
-) -> FloatArray:
+def _named(directions: Directions | None, texts: list[str], known: list[str], weights: FloatArray) -> FloatArray:
     return np.empty((0, len(weights), len(texts))) if directions is None else directions(texts, known, weights)
 
 

@@ -90,7 +90,11 @@ class LabelExamples:
             answers, asked = (np.array(content[key], dtype=bool) for key in ("answers", "asked"))
             digests = _array(content["digests"], np.uint8).reshape(-1, DIGEST)
             indptr = np.concatenate(([0], np.cumsum(np.array(content["lengths"], dtype=np.int64))))
-            parts = (_array(content["values"], np.float32).astype(np.float64), _array(content["indices"], np.int32), indptr)
+            parts = (
+                _array(content["values"], np.float32).astype(np.float64),
+                _array(content["indices"], np.int32),
+                indptr,
+            )
             rows = sparse.csr_array(parts, shape=(len(answers), n_features))
             rows.check_format(full_check=True)
             if not len(answers) == len(asked) == len(digests) == len(indptr) - 1 or not np.isfinite(rows.data).all():

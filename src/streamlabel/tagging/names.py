@@ -56,7 +56,13 @@ class TextDirections:
             return rows[None]
         names, others = self._encoded(texts), self._encoded(known)
         middle = others.mean(axis=0) if len(known) else np.zeros(names.shape[1])
-        return np.stack((rows, self._term_vectors(middle) @ (names - middle).T, _by_likeness(names - middle, others - middle, weights)))
+        return np.stack(
+            (
+                rows,
+                self._term_vectors(middle) @ (names - middle).T,
+                _by_likeness(names - middle, others - middle, weights),
+            )
+        )
 
     def _term_vectors(self, middle: FloatArray) -> FloatArray:
         """The vectors (d, k) of the vocabulary's terms; zero for a vectoriser without a vocabulary."""

@@ -29,8 +29,8 @@ from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.found import FoundRecipe, Judgement, stack
 from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.streaming.state import ModelState
-from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
 from streamlabel.tagging.examples import LabelExamples
+from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
 from streamlabel.tagging.learn_report import LearnReport, report_label, unknown_words
 from streamlabel.tagging.names import TextDirections, check_reader
 from streamlabel.tagging.questions import Question, choose_questions
@@ -291,7 +291,9 @@ class Tagger(BaseEstimator):
         scores = state.classifiers.scores(X, np.array([number]))[:, 0]
         chances = sigmoid(scores, state.decisions.slope[number], state.decisions.offset[number])
         n_yes = 0 if known is None else int(known.answers.sum())
-        chosen = choose_questions(X, scores, float(state.decisions.thresholds[number]), n_yes, n, self.classifier_.random_state)
+        chosen = choose_questions(
+            X, scores, float(state.decisions.thresholds[number]), n_yes, n, self.classifier_.random_state
+        )
         return [Question(texts[at], float(chances[at]), float(scores[at]), why) for at, why in chosen]
 
     def estimate(self, label: str) -> Estimate | None:
