@@ -318,9 +318,8 @@ class Tagger(BaseEstimator):
         if keep_rows:
             parts[TEXTS] = Part({}, {"digests": self.text_digests_})
         numbers = {name: number for number, name in enumerate(self.label_names_, start=1)}
-        for name in self.label_names_:
-            if (known := self._examples(numbers[name] - 1)) is not None:
-                parts[f"{ANSWERS}{numbers[name]}"] = Part(known.content())
+        for name, known in self._all_examples().items():
+            parts[f"{ANSWERS}{numbers[name]}"] = Part(known.content())
         parts[NAMES] = Part({"reader": self._reader_version()})
         write_model(Path(path), self.classifier_, keep_rows=keep_rows, parts=parts, private=private, actor=actor)
 
@@ -388,11 +387,7 @@ class Tagger(BaseEstimator):
     def in_memory(self) -> Tagger:
         """A tagger of the same labels that lives in memory: what it learns is not stored."""
         copied = copy.copy(self)
-        copied._kept = {}
-        for number, name in enumerate(self.label_names_):
-            if (known := self._examples(number)) is not None:
-                copied._kept[name] = known
-        copied._store = None
+        copied._kept, copied._store = self._all_examples(), None
         return copied
 
     def __getstate__(self) -> Any:
@@ -471,8 +466,8 @@ class Tagger(BaseEstimator):
             grow = functools.partial(self._grown, batch=batch)
         else:
             found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
-            if more and number is not None and (before := self._examples(number)) is not None:
-                found = {name: before.joined(newer) for name, newer in found.items()}
+            if more and number is not None:
+                found = {name: self._kept_of(number).joined(newer) for name, newer in found.items()}
             grow = functools.partial(self._grown_from, found=found, pool=looked, facts=facts)
         self._put(grow, names, found, number)
         seconds = time.perf_counter() - begin
@@ -560,6 +555,25 @@ class Tagger(BaseEstimator):
         if content is None:
             return None
         return LabelExamples.from_content(content, self.classifier_.n_features_in_, self._store.path)
+
+    def _kept_of(self, number: int) -> LabelExamples:
+        if (known := self._examples(number)) is None:
+            name = self.classifier_.state_.names[number]
+            raise ConflictError(
+                f"the answers that {name!r} was learned from are not kept; relearn({name!r}, ...) with all of its answers"
+            )
+        return known
+
+    def _all_examples(self) -> dict[str, LabelExamples]:
+        """The answers of all labels that have some."""
+        if self._store is None:
+            return dict(self._kept)
+        found = {}
+        for number in self._store.with_something_beside():
+            known = self._examples(number)
+            assert known is not None
+            found[self.classifier_.state_.names[number]] = known
+        return found
 
     def _grown_label(self, name: str) -> int:
         """The number of a label that `learn` made."""
