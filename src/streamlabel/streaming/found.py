@@ -107,7 +107,7 @@ class FoundRecipe:
     n_trials: int = 0
 
 
-# Means of what the trials found on the training rows of EURLEX57K, Bibtex and citeulike-t-min5: for models without rows.
+# For models without rows: means of what trials find on the training rows of EURLEX57K, Bibtex and citeulike-t-min5.
 DEFAULTS = {
     size: FoundRecipe(size, 0.0, 10.0, (weight,), Calibration(coefficients, deviation))
     for size, weight, coefficients, deviation in (
