@@ -524,7 +524,8 @@ class Tagger(BaseEstimator):
         """The answers of a label as rows, in the order they were given."""
         texts = [key for key in answers.keys if isinstance(key, str)]
         rows = [key for key in answers.keys if isinstance(key, int)]
-        said = [key in set(answers.yes) for key in (*rows, *texts)]
+        applies = set(answers.yes)
+        said = [key in applies for key in (*rows, *texts)]
         memory = self.classifier_.state_.memory
         empty = self._features([""])[:0]
         old = empty if memory is None or not rows else memory.X[rows]
