@@ -328,7 +328,7 @@ def _choose(trials: Sequence[_Trial], size: int) -> tuple[int, list[float], floa
     bases = range(len(_BASES)) if size else range(1)
     alone = {base: judge(base, [0.0] * kinds) for base in bases}
     if not size:
-        alone = {0: 0.5 * (50.0 + 100.0 * truth.mean(axis=0))}  # texts in any order
+        alone = {0: _any_order(truth)}
     start = max(bases, key=lambda base: float(points(alone[base].mean())))
     best, given, values = start, [0.0] * kinds, alone[start]
     for kind in range(kinds):
@@ -352,6 +352,14 @@ def _ranking(truth: FloatArray, scores: FloatArray) -> FloatArray:
     yes = hits[-1]
     auc = 1.0 - (ranked * (rank - hits)).sum(axis=0) / (yes * (len(truth) - yes))
     return 50.0 * (auc + (ranked * hits / rank).sum(axis=0) / yes)
+
+
+def _any_order(truth: FloatArray) -> FloatArray:
+    """The mean of `_ranking` over all orders: at rank r the precision of a yes is ``(1 + (r - 1) q) / r``."""
+    n_rows = len(truth)
+    q = (truth.sum(axis=0) - 1.0) / max(n_rows - 1, 1)
+    harmonic = (1.0 / np.arange(1, n_rows + 1)).sum()
+    return 50.0 * (0.5 + (harmonic + q * (n_rows - harmonic)) / n_rows)
 
 
 _PRIOR = np.array([1.0, 1.0, 1.0, 0.5])  # deviations around the default coefficients
