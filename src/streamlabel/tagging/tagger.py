@@ -456,19 +456,18 @@ class Tagger(BaseEstimator):
             if self._store.label_names != self.label_names_:
                 raise ConflictError(f"{self._store.path} was changed since it was read; call refresh() first")
         batch = [read_answers(name, *_pair(name, sides), self._index) for name, sides in zip(names, given, strict=True)]
-        state = self.classifier_.state_
-        looked = None if pool is None else self._pool(check_texts(pool), batch)
-        if looked is None and state.memory is not None:
-            looked = state.memory.X[np.setdiff1d(np.arange(self._index.n_rows), _rows_of(batch))]
         found: dict[str, LabelExamples] = {}
         facts: dict[str, tuple[FoundRecipe, Judgement]] = {}
-        if sampled or looked is None:
+        if pool is None and self.classifier_.state_.memory is None:
+            _check_without_pool(batch, more)
+            sampled = True
+        if sampled:
             grow = functools.partial(self._grown, batch=batch)
         else:
             found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
             if more and number is not None:
                 found = {name: self._kept_of(number).joined(newer) for name, newer in found.items()}
-            grow = functools.partial(self._grown_from, found=found, pool=looked, facts=facts)
+            grow = functools.partial(self._grown_from, found=found, pool=self._pool(pool, found), facts=facts)
         self._put(grow, names, found, number)
         seconds = time.perf_counter() - begin
         where = "" if not found else "fit" if pool is None else "given"
@@ -525,7 +524,8 @@ class Tagger(BaseEstimator):
         """The answers of a label as rows, in the order they were given."""
         texts = [key for key in answers.keys if isinstance(key, str)]
         rows = [key for key in answers.keys if isinstance(key, int)]
-        said = [key in set(answers.yes) for key in (*rows, *texts)]
+        applies = set(answers.yes)
+        said = [key in applies for key in (*rows, *texts)]
         memory = self.classifier_.state_.memory
         empty = self._features([""])[:0]
         old = empty if memory is None or not rows else memory.X[rows]
@@ -539,10 +539,15 @@ class Tagger(BaseEstimator):
             raise no_known_words(answers.name)
         return examples
 
-    def _pool(self, texts: list[str], batch: list[Answers]) -> Any:
-        """The rows of a pool without the texts that are answered now, each once."""
-        answered = {key for one in batch for key in one.keys if isinstance(key, str)}
-        kept = [text for text in dict.fromkeys(texts) if text not in answered]
+    def _pool(self, pool: Iterable[str] | None, found: Mapping[str, LabelExamples]) -> Any:
+        """The rows of a pool, or those of `fit`, without the texts that are answered, each once."""
+        answered = {one.tobytes() for known in found.values() for one in known.digests}
+        if pool is None:
+            memory = self.classifier_.state_.memory
+            assert memory is not None
+            known = [row for row, one in enumerate(self._index.digests) if one.tobytes() in answered]
+            return memory.X[np.setdiff1d(np.arange(memory.X.shape[0]), known)]
+        kept = [text for text in dict.fromkeys(check_texts(pool)) if digest(text) not in answered]
         if not kept:
             raise DataError("the pool holds no text that is not answered; give texts that nobody has looked at")
         return self._features(kept)
@@ -560,7 +565,8 @@ class Tagger(BaseEstimator):
         if (known := self._examples(number)) is None:
             name = self.classifier_.state_.names[number]
             raise ConflictError(
-                f"the answers that {name!r} was learned from are not kept; relearn({name!r}, ...) with all of its answers"
+                f"the answers that {name!r} was learned from are not kept; "
+                f"relearn({name!r}, ...) with all of its answers"
             )
         return known
 
@@ -611,7 +617,8 @@ class Tagger(BaseEstimator):
         kept, model = past.state_.memory, copy.copy(past)
         asked = gather_answers(batch, self._index.n_rows)
         if asked.rows is None:
-            assert kept is not None
+            if kept is None:
+                raise DataError(f"label {batch[0].name!r} has no answers; give texts for yes and for no")
             X = kept.X
         else:
             X = self._features(asked.texts)
@@ -621,8 +628,14 @@ class Tagger(BaseEstimator):
         return model
 
 
-def _rows_of(batch: list[Answers]) -> list[int]:
-    return [key for one in batch for key in one.keys if isinstance(key, int)]
+def _check_without_pool(batch: list[Answers], more: bool) -> None:
+    """Refuse what cannot be learned without texts that nobody has looked at."""
+    for one in batch:
+        if more or not one.yes or not one.no:
+            both = "" if more else ", or texts for yes and for no"
+            raise DataError(
+                f"label {one.name!r}: the texts of fit are not kept here; give a pool, texts as they come now{both}"
+            )
 
 
 def _pair(name: str, sides: Any) -> tuple[Any, Any]:
