@@ -448,7 +448,8 @@ class Judgement:
         cls, calibration: Calibration, pool: FloatArray, yes: FloatArray, asked: FloatArray, answers: FloatArray
     ) -> Judgement:
         """Judge a label by scores of the pool, of its yes examples, and of texts that were asked (all unseen)."""
-        log_odds = calibration.log_odds(pool, pool, yes)
+        log_odds, order = calibration.log_odds(pool, pool, yes), np.argsort(pool, kind="stable")
+        log_odds[order] = np.maximum.accumulate(log_odds[order])  # a higher score is never less likely
         mean, deviation = 0.0, calibration.deviation
         if asked.size:
             mean, deviation = calibration.updated(calibration.log_odds(asked, pool, yes), answers)

@@ -26,16 +26,17 @@ class Question:
 
 
 def choose_questions(
-    X: Any, scores: FloatArray, threshold: float, n_yes: int, n: int, seed: int
+    X: Any, scores: FloatArray, threshold: float, n_yes: int, n: int, seed: int, n_asked: int = 0
 ) -> list[tuple[int, str]]:
     """Rows to ask about, best first, each with the reason: in turn the highest scores and those next to the threshold.
 
     With fewer than three yes the highest scores come first: without a yes nothing else can be learned. Texts that are
-    nearly the same as one that is asked already are left for later.
+    nearly the same as one that is asked already are left for later. ``n_asked`` were asked before: the turns go on.
     """
     by_score = np.argsort(-scores, kind="stable").tolist()
     by_doubt = np.argsort(np.abs(scores - threshold), kind="stable").tolist()
-    turns = [(by_score, TOP)] * max(3 - n_yes, 0) + [(by_doubt, UNSURE), (by_doubt, UNSURE), (by_score, TOP)] * n
+    usual = [(by_doubt, UNSURE), (by_doubt, UNSURE), (by_score, TOP)] * (n + 1)
+    turns = [(by_score, TOP)] * max(3 - n_yes, 0) + usual[n_asked % 3 :]
     unit = _unit_rows(X)
     taken: list[tuple[int, str]] = []
     asked: set[int] = set()
