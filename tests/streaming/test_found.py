@@ -149,6 +149,12 @@ def test_labels_that_do_not_differ_have_a_small_deviation(rng):
     assert apart.deviation > 1.4
 
 
+def test_trials_in_which_no_score_stands_out_say_nothing():
+    truth, default = np.repeat([1.0, 0.0], [5, 95]), found.DEFAULTS[0].calibration
+    assert found._calibrate([(truth, np.zeros(100), NO_SCORES)] * 9, default) == default
+    assert found._calibrate([(truth, 1.0 - truth, NO_SCORES)] * 9, default) == default
+
+
 def test_no_other_threshold_has_a_better_expected_f1(rng):
     """Expected over labels and answers that are drawn here."""
     judgement = made(rng.normal(-3.0, 2.0, 300), mean=0.3, deviation=0.8)

@@ -375,6 +375,8 @@ def _calibrate(judged: Sequence[tuple[FloatArray, FloatArray, FloatArray]], defa
         answers.append(truth[upper])
         sizes.append(np.full(int(upper.sum()), max(float(truth.sum()), 1.0) ** -0.5))
     F, y, w = np.vstack(rows), np.concatenate(answers), np.concatenate(sizes)
+    if not y.any():
+        return default
     w *= 4.0 * len(judged) / float(w.sum() * y.mean())  # as much evidence as four yes a label
     prior = np.array(default.coefficients)
 

@@ -482,6 +482,9 @@ class Tagger(BaseEstimator):
             found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
             if more and number is not None:
                 found = {name: self._kept_of(number).joined(newer) for name, newer in found.items()}
+            for name, one in found.items():
+                if one.answers.any() and not filled_rows(one.rows[one.answers]).any():
+                    raise no_known_words(name)
             left = looked.besides(np.vstack([one.digests for one in found.values()]))
             if not left.size:
                 raise DataError("the pool holds no text that is not answered; give texts that nobody has looked at")
@@ -552,9 +555,6 @@ class Tagger(BaseEstimator):
         if rows:
             digests = np.vstack((self._index.digests[rows], examples.digests))
             examples = LabelExamples(stack(old, new), digests, np.array(said), np.full(len(said), asked), about)
-        yes = examples.answers
-        if yes.any() and not filled_rows(examples.rows[yes]).any():
-            raise no_known_words(answers.name)
         return examples
 
     def _judging(self, pool: Iterable[str] | TextPool | None) -> TextPool | None:
