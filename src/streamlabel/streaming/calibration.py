@@ -5,7 +5,8 @@ All functions take scores and 0/1 answers (n, k) of the same rows and treat the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,21 @@ class Estimate:
     fires: float
     n_pool: int
     n_asked: int = 0
+
+
+def estimate_data(estimate: Estimate | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Convert an estimate, as it is or as it was stored, to JSON values with names.
+
+    What is not known (the precision of a label that never fires) is null.
+    """
+    if estimate is None:
+        return None
+    values = asdict(estimate) if isinstance(estimate, Estimate) else dict(estimate)
+    for key, value in values.items():
+        if isinstance(value, tuple | list):
+            named = zip(("value", "low", "high"), (round(v, 4) for v in value), strict=True)
+            values[key] = None if np.isnan(value[0]) else dict(named)
+    return values
 
 
 def best_f1_thresholds(scores: FloatArray, answers: FloatArray) -> FloatArray:

@@ -295,17 +295,17 @@ class Tagger(BaseEstimator):
         """The n texts of a pool whose answers would help a label most, the best first (`tagging.questions`)."""
         number = self._number(label)
         looked, known = self.pool(pool), self._examples(number)
-        left = np.arange(len(looked.texts)) if known is None else looked.besides(known.digests)
-        left = left[filled_rows(looked.rows[left])]
-        if not left.size:
+        looked = looked if known is None else looked.without(known.digests)
+        filled = np.flatnonzero(filled_rows(looked.rows))
+        if not filled.size:
             return []
-        X, state = looked.rows[left], self.classifier_.state_
+        X, state = looked.rows[filled], self.classifier_.state_
         scores = state.classifiers.scores(X, np.array([number]))[:, 0]
         chances = sigmoid(scores, state.decisions.slope[number], state.decisions.offset[number])
         n_yes, n_asked = (0, 0) if known is None else (int(known.answers.sum()), int(known.asked.sum()))
         threshold = float(state.decisions.thresholds[number])
         chosen = choose_questions(X, scores, threshold, n_yes, n, self.classifier_.random_state, n_asked)
-        return [Question(looked.texts[left[at]], float(chances[at]), float(scores[at]), why) for at, why in chosen]
+        return [Question(looked.texts[filled[at]], float(chances[at]), float(scores[at]), why) for at, why in chosen]
 
     def estimate(self, label: str) -> Estimate | None:
         """How good a label was thought to be when it was learned; None if nothing was estimated."""
@@ -480,10 +480,10 @@ class Tagger(BaseEstimator):
             found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
             if more and number is not None:
                 found = {name: self._kept_of(number).joined(newer) for name, newer in found.items()}
-            left = looked.besides(np.vstack([one.digests for one in found.values()]))
-            if not left.size:
+            left = looked.without(np.vstack([one.digests for one in found.values()])).rows
+            if not left.shape[0]:
                 raise DataError("the pool holds no text that is not answered; give texts that nobody has looked at")
-            grow = functools.partial(self._grown_from, found=found, pool=looked.rows[left], facts=facts)
+            grow = functools.partial(self._grown_from, found=found, pool=left, facts=facts)
         self._put(grow, names, found, number)
         seconds = time.perf_counter() - begin
         where = "" if not found else "fit" if pool is None else "given"
