@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from scipy import linalg, sparse
@@ -107,7 +107,7 @@ class FoundRecipe:
     n_trials: int = 0
 
 
-# Means of what the trials found on the training rows of EURLEX57K, Bibtex and citeulike-t-min5: for models without rows.
+# For models without rows: means of what trials find on the training rows of EURLEX57K, Bibtex and citeulike-t-min5.
 DEFAULTS = {
     size: FoundRecipe(size, 0.0, 10.0, (weight,), Calibration(coefficients, deviation))
     for size, weight, coefficients, deviation in (
@@ -358,7 +358,7 @@ _PRIOR = np.array([1.0, 1.0, 1.0, 0.5])  # deviations around the default coeffic
 
 
 def _calibrate(judged: Sequence[tuple[FloatArray, FloatArray, FloatArray]], default: Calibration) -> Calibration:
-    """Fit the common coefficients, and the deviation between labels, to (truth, scores, unseen yes scores) of trials."""
+    """Fit the common coefficients, and the deviation between labels, to (truth, scores, unseen yes scores) of each."""
     rows, answers, sizes = [], [], []
     for truth, scores, yes in judged:
         features = _features(scores, np.sort(scores), yes)
@@ -385,7 +385,7 @@ def _calibrate(judged: Sequence[tuple[FloatArray, FloatArray, FloatArray]], defa
         found, value = found + step, min(tried, value)
         if np.abs(step).max() < 1e-7:
             break
-    return Calibration(tuple(found.tolist()), _deviation(rows, answers, found))  # type: ignore[arg-type]
+    return Calibration(tuple(found.tolist()), _deviation(rows, answers, found))
 
 
 def _deviation(rows: Sequence[FloatArray], answers: Sequence[FloatArray], coefficients: FloatArray) -> float:
@@ -399,7 +399,7 @@ def _deviation(rows: Sequence[FloatArray], answers: Sequence[FloatArray], coeffi
 
 
 def found_recipe(state: ModelState, n_yes: int, directions: Directions | None, seed: int) -> FoundRecipe:
-    """The recipe for so many yes: that of the trials, run when it is first asked for; a default without `fit`'s rows."""
+    """The recipe for so many yes: that of trials, run when it is first asked for; a default without `fit`'s rows."""
     size, memory = size_class(n_yes), state.memory
     version = "" if directions is None else directions.version
     if memory is None:
@@ -440,7 +440,8 @@ class Judgement:
         cls, calibration: Calibration, pool: FloatArray, yes: FloatArray, asked: FloatArray, answers: FloatArray
     ) -> Judgement:
         """Judge a label by scores of the pool, of its yes examples, and of texts that were asked (all unseen)."""
-        log_odds = calibration.log_odds(pool, pool, yes)
+        log_odds, order = calibration.log_odds(pool, pool, yes), np.argsort(pool, kind="stable")
+        log_odds[order] = np.maximum.accumulate(log_odds[order])  # a higher score is never less likely
         mean, deviation = 0.0, calibration.deviation
         if asked.size:
             mean, deviation = calibration.updated(calibration.log_odds(asked, pool, yes), answers)
@@ -482,12 +483,19 @@ class Judgement:
             (truth * hits / rank).sum(axis=1) / total,
             hits[:, -1] / len(order),
         )
-        stated = [(float(one.mean()), *np.quantile(one, (0.05, 0.95)).tolist()) for one in simulated]
-        return Estimate(*stated, n_said / len(order), len(order), self.n_asked)  # type: ignore[arg-type]
+        precision, recall, average_precision, rate = map(_interval, simulated)
+        fires = n_said / len(order)
+        return Estimate(precision, recall, average_precision, rate, fires, len(order), self.n_asked)
 
     def _draws(self, n: int = 40) -> FloatArray:
         """Equally likely values of u."""
         return self.mean + self.deviation * np.asarray(ndtri((np.arange(n) + 0.5) / n))
+
+
+def _interval(values: FloatArray) -> tuple[float, float, float]:
+    """The mean, and the quantiles of a 90 % interval."""
+    low, high = np.quantile(values, (0.05, 0.95)).tolist()
+    return float(values.mean()), low, high
 
 
 @dataclass(frozen=True, eq=False)
@@ -535,7 +543,8 @@ def learn_found(
     rows = stack(examples.rows, pool.background)
     n_given, n_rows = len(yes), int(rows.shape[0])
     labels = sparse.csr_array(np.concatenate((yes, np.zeros(n_rows - n_given, dtype=bool)))[:, None].astype(np.int8))
-    weights, intercept, unseen = np.zeros(state.classifiers.n_features), 0.0, np.zeros(n_rows)
+    weights: FloatArray = np.zeros(state.classifiers.n_features)
+    intercept, unseen = 0.0, cast(FloatArray, np.zeros(n_rows))
     codes, spread, share = sparse.csc_array((len(state.names), 1)), 1.0, 0.0
     beta = recipe.strength * row_unit(rows, True)
     if yes.any():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from streamlabel.stats.spectral import dense
 from streamlabel.types import FloatArray
 
 ALIKE = 0.8  # cosine from which two texts ask the same
@@ -53,7 +54,7 @@ def choose_questions(
 
 
 def _unit_rows(X: Any) -> Any:
-    if sparse.issparse(X):
+    if not isinstance(X, np.ndarray):
         lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
         return sparse.csr_array(sparse.diags_array(1.0 / np.where(lengths > 0, lengths, 1.0)) @ X)
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
@@ -61,5 +62,4 @@ def _unit_rows(X: Any) -> Any:
 
 
 def _likeness(unit: Any, at: int, others: list[int]) -> FloatArray:
-    product = unit[others] @ unit[[at]].T
-    return np.asarray(product.toarray() if sparse.issparse(product) else product).ravel()
+    return dense(unit[others] @ unit[[at]].T).ravel()

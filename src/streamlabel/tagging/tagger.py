@@ -474,6 +474,8 @@ class Tagger(BaseEstimator):
         looked = self._judging(pool)
         found: dict[str, LabelExamples] = {}
         facts: dict[str, tuple[FoundRecipe, Judgement]] = {}
+        if looked is None:
+            _check_without_pool(batch, more)
         if sampled or looked is None:
             grow = functools.partial(self._grown, batch=batch)
         else:
@@ -540,7 +542,8 @@ class Tagger(BaseEstimator):
         """The answers of a label as rows, in the order they were given."""
         texts = [key for key in answers.keys if isinstance(key, str)]
         rows = [key for key in answers.keys if isinstance(key, int)]
-        said = [key in set(answers.yes) for key in (*rows, *texts)]
+        applies = set(answers.yes)
+        said = [key in applies for key in (*rows, *texts)]
         memory = self.classifier_.state_.memory
         empty = self._no_rows()
         old = empty if memory is None or not rows else memory.X[rows]
@@ -574,7 +577,8 @@ class Tagger(BaseEstimator):
         if (known := self._examples(number)) is None:
             name = self.classifier_.state_.names[number]
             raise ConflictError(
-                f"the answers that {name!r} was learned from are not kept; relearn({name!r}, ...) with all of its answers"
+                f"the answers that {name!r} was learned from are not kept; "
+                f"relearn({name!r}, ...) with all of its answers"
             )
         return known
 
@@ -625,7 +629,8 @@ class Tagger(BaseEstimator):
         kept, model = past.state_.memory, copy.copy(past)
         asked = gather_answers(batch, self._index.n_rows)
         if asked.rows is None:
-            assert kept is not None
+            if kept is None:
+                raise DataError(f"label {batch[0].name!r} has no answers; give texts for yes and for no")
             X = kept.X
         else:
             X = self._features(asked.texts)
@@ -633,6 +638,16 @@ class Tagger(BaseEstimator):
         check_known_words(X, asked.labels, batch)
         model.add_labels(X, asked.labels, [answers.name for answers in batch], annotated=asked.cells)
         return model
+
+
+def _check_without_pool(batch: list[Answers], more: bool) -> None:
+    """Refuse what cannot be learned without texts that nobody has looked at."""
+    for one in batch:
+        if more or not one.yes or not one.no:
+            both = "" if more else ", or texts for yes and for no"
+            raise DataError(
+                f"label {one.name!r}: the texts of fit are not kept here; give a pool, texts as they come now{both}"
+            )
 
 
 def _pair(name: str, sides: Any) -> tuple[Any, Any]:
