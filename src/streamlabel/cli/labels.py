@@ -19,10 +19,11 @@ from streamlabel.cli.models import (
     new_label_name,
     open_store,
 )
-from streamlabel.cli.output import fires_lines, format_table, json_option, plural, write
+from streamlabel.cli.output import estimate_lines, fires_lines, format_table, json_option, plural, write
 from streamlabel.errors import NotFoundError, did_you_mean
 from streamlabel.store.history import LabelRecord
 from streamlabel.store.stored_model import StoredModel
+from streamlabel.streaming.calibration import estimate_data
 from streamlabel.validation import check_label_names
 
 SORTS = {"arrival": lambda record: record.id, "name": lambda record: record.name.casefold(),
@@ -31,36 +32,74 @@ SORTS = {"arrival": lambda record: record.id, "name": lambda record: record.name
 
 @click.command()
 @model_argument
+@click.argument("label", required=False)
 @click.option("--match", default="", metavar="TEXT", help="Only labels with this in their name.")
 @click.option("--sort", type=click.Choice(list(SORTS)), default="arrival", show_default=True, help="Their order.")
 @click.option("--revision", type=int, help="Of an older revision.")
 @json_option
-def labels(model: Path, match: str, sort: str, revision: int | None, as_json: bool) -> None:
-    """The labels of MODEL: ids, answers they were learned from, thresholds, where they came from.
+def labels(model: Path, label: str | None, match: str, sort: str, revision: int | None, as_json: bool) -> None:
+    """The labels of MODEL: ids, answers they were learned from, thresholds, where they came from; or one LABEL.
 
-    Texts that were only taken for no (see add-label) count as no.
+    Texts that were only taken for no (see add-label) count as no. Where a label was learned from found examples, the
+    precision and the recall that are expected of it stand there, too; for one LABEL in words.
     """
     with StoredModel.read(model, revision=revision) as store:
         records, sizes, number = store.labels(), store.sizes(), store.revision
-    chosen = sorted((record for record in records if match.casefold() in record.name.casefold()), key=SORTS[sort])
+        wanted = None if label is None else known_label(store.label_names, label, model)
+        chosen = [one for one in records if wanted in (None, one.name) and match.casefold() in one.name.casefold()]
+        beside = _beside(store, {one.name for one in chosen})
+    chosen.sort(key=SORTS[sort])
     data = {
         "revision": number,
         "n_labels": len(records),
         "bytes": {**dataclasses.asdict(sizes), "total": sizes.total},
-        "labels": [dataclasses.asdict(record) for record in chosen],
+        "labels": [
+            dataclasses.asdict(record) | {"estimate": estimate_data(beside.get(record.name, {}).get("estimate"))}
+            for record in chosen
+        ],
     }
+    if wanted is not None:
+        return write(data, as_json=as_json, text=lambda: _card(data["labels"][0], beside.get(wanted, {})))
+    estimates = [one["estimate"] for one in data["labels"]]
     rows = [
         [
             str(record.id), record.name, str(record.n_yes), str(record.n_no),
             "-" if record.n_unasked is None else str(record.n_unasked), f"{record.threshold:.3f}", record.origin,
             "yes" if record.anchored or record.share else "", str(record.born), record.born_at[:10],
+            *([_share(estimate, "precision"), _share(estimate, "recall")] if any(estimates) else []),
         ]
-        for record in chosen
+        for record, estimate in zip(chosen, estimates, strict=True)
     ]  # fmt: skip
     header = ["id", "label", "yes", "no", "not asked", "threshold", "from", "used past", "revision", "born"]
+    header += ["precision", "recall"] if any(estimates) else []
     size = f"{megabytes(sizes.total)} on the disk, {megabytes(sizes.learning)} of it to go on learning"
     last = f"{plural(len(chosen), 'label')}, revision {number}, {size}"
-    write(data, as_json=as_json, text=lambda: f"{format_table(header, rows, right=(0, 2, 3, 4, 5, 8))}\n{last}")
+    write(data, as_json=as_json, text=lambda: f"{format_table(header, rows, right=(0, 2, 3, 4, 5, 8, 10, 11))}\n{last}")
+
+
+def _beside(store: StoredModel, names: set[str]) -> dict[str, dict[str, Any]]:
+    """What is kept beside some labels (`tagging.examples`), as it is stored."""
+    numbers = {number: store.label_names[number] for number in store.with_something_beside()}
+    found = {name: store.beside(number) for number, name in numbers.items() if name in names}
+    return {name: content for name, content in found.items() if isinstance(content, dict)}
+
+
+def _share(estimate: dict[str, Any] | None, measure: str) -> str:
+    return "" if estimate is None or estimate[measure] is None else f"{estimate[measure]['value']:.0%}"
+
+
+def _card(one: dict[str, Any], beside: dict[str, Any]) -> str:
+    """One label in words."""
+    said, asked = beside.get("answers", []), beside.get("asked", [])
+    given = f"{one['n_yes']:,} yes and {one['n_no']:,} no"
+    if said:
+        given = f"{sum(said)} yes and {len(said) - sum(said)} no, {plural(sum(asked), 'answer')} of these to questions"
+    lines = [
+        f"{one['name']}: id {one['id']}, {one['origin']}, since revision {one['born']} ({one['born_at'][:10]})",
+        *([beside["about"]] if beside.get("about") else []),
+        f"learned from {given}; yes is a score above {one['threshold']:.3f}",
+    ]
+    return "\n".join([*lines, *estimate_lines(one["estimate"])])
 
 
 @click.command()
