@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import click
 
 from streamlabel.cli.models import actor_option, dry_run_option, has_texts, known_label, model_argument, new_label_name
-from streamlabel.cli.options import FileOptions, file_options, read_set, read_texts, say_guess
+from streamlabel.cli.options import FileOptions, file_options, read_set, read_texts, say_guess, text_rows
 from streamlabel.cli.output import estimate_lines, fires_lines, json_option, percent_of, plural, write
 from streamlabel.data.csv_table import guarded
 from streamlabel.data.files import replacing, source_name
@@ -108,7 +108,7 @@ def add_label(
                 answers = _answers(name, yes, no, file, column, options)
             given: dict[str, Any] = {"about": about}
             if pool is not None:
-                given["pool"] = [row.text for row in _rows(pool, options)]
+                given["pool"] = [row.text for row in text_rows(pool, options)]
             given |= {"sampled": True} if sampled else {"asked": True} if asked else {}
             found = _learn_texts(tagger, name, answers, given, replace=replace, more=more, dry_run=dry_run)
         else:
@@ -185,7 +185,7 @@ def _answers(
     if file is None:
         if yes == no == "-":
             raise DataError("only one of --yes and --no can be standard input")
-        given, refused = ([] if path is None else _rows(path, options) for path in (yes, no))
+        given, refused = ([] if path is None else text_rows(path, options) for path in (yes, no))
         return _sides(given, refused, yes or "", no or "")
     if column is not None:
         return _sides(*_split(read_texts(file, options, column), file, column), file, file)
@@ -202,13 +202,6 @@ def _answers(
     for text, yes_ in zip(data.texts, applies, strict=True):
         sides[0 if yes_ else 1].append(text)
     return sides
-
-
-def _rows(path: str, options: FileOptions) -> list[TextRow]:
-    rows = list(read_texts(path, options))
-    if not rows:
-        raise DataError("holds no texts; is it the right file, and whole?", source=source_name(path))
-    return rows
 
 
 def _sides(yes: list[TextRow], no: list[TextRow], yes_file: str, no_file: str) -> Sides:
@@ -291,7 +284,9 @@ def _likeness(neighbours: list[dict[str, Any]], *, used: bool) -> list[str]:
 @click.option("--pool", required=True, metavar="FILE", help="Texts as they come now, that nobody has looked at.")
 @click.option("-n", "most", type=click.IntRange(min=1), default=10, show_default=True, help="How many texts.")
 @file_options(labels=False, rows=False)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write them to be answered.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write them to be answered."
+)
 @click.option("--ask", is_flag=True, help="Ask here, one after the other, and learn from each answer.")
 @actor_option
 @json_option
@@ -323,7 +318,7 @@ def next_question(
             raise DataError("it takes rows of numbers, and only texts can be asked about", source=model)
         if ask or out is not None:
             _check_kept(store, label, model)
-        texts = [row.text for row in _rows(pool, FileOptions.of(arguments))]
+        texts = [row.text for row in text_rows(pool, FileOptions.of(arguments))]
         if ask:
             return _ask(tagger, label, texts)
         questions = tagger.next(label, texts, most)
@@ -344,7 +339,9 @@ def _question_lines(questions: list[Question], model: Path, label: str, out: Pat
 
 def _write_questions(questions: list[Question], out: Path) -> None:
     """CSV or JSONL with an empty answer each; the file appears whole or not at all."""
-    rows = [{"text": one.text, "probability": round(one.probability, 4), "why": one.why, "answer": ""} for one in questions]
+    rows = [
+        {"text": one.text, "probability": round(one.probability, 4), "why": one.why, "answer": ""} for one in questions
+    ]
     content = io.StringIO(newline="")
     if out.suffix == ".csv":
         writer = csv.writer(content, lineterminator="\n")

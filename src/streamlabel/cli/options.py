@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 from streamlabel.cli.output import plural, remark
-from streamlabel.data.files import replayable
+from streamlabel.data.files import replayable, source_name
 from streamlabel.data.load import (
     FORMATS,
     TextColumns,
@@ -192,6 +192,14 @@ def read_texts(path: str, options: FileOptions, other: str | None = None) -> Ite
         raise DataError("holds no texts; give JSONL, CSV, or one text a line (--format lines)", source=path)
     say_guess(path, columns)
     yield from read_text_rows(source, columns, other, options.id)
+
+
+def text_rows(path: str, options: FileOptions) -> list[TextRow]:
+    """All texts of a file, at least one."""
+    rows = list(read_texts(path, options))
+    if not rows:
+        raise DataError("holds no texts; is it the right file, and whole?", source=source_name(path))
+    return rows
 
 
 def say_guess(path: str, columns: TextColumns | None) -> None:

@@ -88,6 +88,21 @@ def best_f1_thresholds(scores: FloatArray, answers: FloatArray) -> FloatArray:
     return np.where(positives > 0, middle, np.nan)
 
 
+def threshold_of_precision(scores: FloatArray, chances: FloatArray, precision: float) -> tuple[float, float, float]:
+    """The lowest threshold with at least this expected precision, and the precision and recall expected there.
+
+    scores, chances : (n,) of a label on a pool. If it is reached nowhere, the threshold where it is highest.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(chances[order])
+    expected, below = hits / np.arange(1, len(order) + 1), np.append(ranked[1:], ranked[-1:] - 1e-12)
+    expected[ranked == below] = -1.0  # a threshold cannot part equal scores
+    reached = np.flatnonzero(expected >= precision)
+    best = int(reached[-1]) if reached.size else int(expected.argmax())
+    middle = 0.5 * (ranked[best] + below[best])
+    return float(middle), float(expected[best]), float(hits[best] / max(hits[-1], np.finfo(np.float64).tiny))
+
+
 def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> tuple[FloatArray, FloatArray]:
     """Slope and offset (k,) of ``P(yes) = sigmoid(slope * score + offset)``, by penalised maximum likelihood.
 
