@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.errors import DataError, MissingExtraError
+from streamlabel.stats.spectral import dense
 from streamlabel.types import FloatArray
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -102,7 +103,7 @@ class TextDirections:
         """Directions (kinds, d, n): words, and with an encoder likeness to terms. Known labels are not looked at."""
         wanted = [spelled(text) for text in texts]
         words = self._vectorizer.transform(wanted)
-        rows = np.asarray(words.toarray() if sparse.issparse(words) else words, dtype=np.float64).T
+        rows = np.asarray(dense(words), dtype=np.float64).T
         if self._encoder is None or not wanted:
             return rows[None]
         if self._terms is None:
@@ -118,7 +119,8 @@ class TextDirections:
         vectors = np.asarray(self._encoder.encode(texts), dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             raise DataError(
-                f"the encoder of names gave shape {vectors.shape} for {len(texts)} texts; it must give one finite vector each"
+                f"the encoder of names gave shape {vectors.shape} for {len(texts)} texts; "
+                "it must give one finite vector each"
             )
         return _of_length_1(vectors)
 
@@ -147,6 +149,7 @@ def check_reader(content: Any, version: str, source: object) -> None:
     if known != version:
         asks = f"names were read by {known!r}" if known else "names were not read"
         raise DataError(
-            f"{asks} when this tagger was saved, and are now to be read by {version!r}; open it with the same (names=...)",
+            f"{asks} when this tagger was saved, and are now to be read by {version!r}; "
+            "open it with the same (names=...)",
             source=source,
         )
