@@ -46,7 +46,7 @@ def test_the_directions_of_a_name_by_hand():
 
 @pytest.mark.parametrize("names", ["word", 7, object(), Letters.encode])
 def test_what_cannot_read_names_is_refused_before_anything_is_learned(names):
-    with pytest.raises(DataError, match='^names is .*; it must be "words", "static"'):
+    with pytest.raises(DataError, match=r'^names is .*; it must be "words", "static"'):
         Tagger(names=names).fit(TEXTS, TAGS)
 
 

@@ -97,7 +97,9 @@ def _learn(
     if isinstance(data, TextDataset):
         name, numbers, names = words
         vectorizer = make_vectorizer(name, data.n_rows).set_params(numbers=numbers)
-        tagger = Tagger(vectorizer, classifier, None if names == "none" else names).fit(data.texts, data.Y, data.label_names)
+        tagger = Tagger(vectorizer, classifier, None if names == "none" else names).fit(
+            data.texts, data.Y, data.label_names
+        )
         tagger.save(path, **options)
         stored = ModelStore.open(path)
     else:

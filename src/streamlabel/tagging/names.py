@@ -80,8 +80,8 @@ class TextDirections:
     def __init__(self, vectorizer: Any, encoder: NameEncoder | None = None) -> None:
         if encoder is not None and not hasattr(vectorizer, "get_feature_names_out"):
             raise DataError(
-                'an encoder of names needs a vectoriser with a vocabulary; use the vectoriser "tfidf", or leave names at '
-                '"words"'
+                'an encoder of names needs a vectoriser with a vocabulary; use the vectoriser "tfidf", or leave names '
+                'at "words"'
             )
         self._vectorizer, self._encoder = vectorizer, encoder
         self.version = "words" if encoder is None else f"words, {encoder.version}"
@@ -111,7 +111,7 @@ class TextDirections:
             self._middle = terms.mean(axis=0)
             self._terms = _of_length_1(terms - self._middle)
         vectors = self._encoded(wanted)
-        here = _of_length_1(np.where(vectors.any(axis=1)[:, None], vectors - self._middle, 0.0))
+        here = _of_length_1((vectors - self._middle) * vectors.any(axis=1, keepdims=True))
         return np.stack((rows, np.square(np.maximum(self._terms @ here.T, 0.0))))
 
     def _encoded(self, texts: list[str]) -> FloatArray:
@@ -130,7 +130,7 @@ def _of_length_1(vectors: FloatArray) -> FloatArray:
 
 
 def stored_reader(content: Any, source: object, *, learning: bool) -> str | None:
-    """What read names when a tagger was saved: "words", "static" or None; to learn, an encoder of the user is refused."""
+    """What read names when a tagger was saved: "words", "static" or None; to learn, another encoder is refused."""
     version = content.get("reader", "words") if isinstance(content, dict) else "words"
     if version in ("", "words"):
         return version or None
@@ -139,7 +139,8 @@ def stored_reader(content: Any, source: object, *, learning: bool) -> str | None
     if not learning:
         return "words"
     raise DataError(
-        f"names were read by {version!r:.80} when this tagger was saved; open it with the same (names=...)", source=source
+        f"names were read by {version!r:.80} when this tagger was saved; open it with the same (names=...)",
+        source=source,
     )
 
 

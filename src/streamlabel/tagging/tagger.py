@@ -63,8 +63,8 @@ class Tagger(BaseEstimator):
         Objects are cloned and fitted by `fit`; a function is used as it is (pass ``vectoriser.transform`` to keep one
         that is fitted already).
     classifier : StreamingLabelClassifier, cloned by `fit`; None for one with its defaults
-    names : what reads the names of labels: "words", "static" (words, and static embeddings: extra ``names``), an encoder
-        of your own (`tagging.names.NameEncoder`), or None for nothing
+    names : what reads the names of labels: "words", "static" (words, and static embeddings: extra ``names``), an
+        encoder of your own (`tagging.names.NameEncoder`), or None for nothing
 
     Attributes
     ----------
