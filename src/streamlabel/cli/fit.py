@@ -33,6 +33,13 @@ from streamlabel.types import Dataset, TextDataset
 )
 @click.option("--numbers", is_flag=True, help="Words that begin with a digit, such as 2009, count, too.")
 @click.option(
+    "--names",
+    type=click.Choice(["words", "static", "none"]),
+    default="words",
+    show_default=True,
+    help="What reads the names of labels that are added later; static embeddings need the extra 'names'.",
+)
+@click.option(
     "--keep-rows/--no-keep-rows",
     default=True,
     show_default=True,
@@ -44,8 +51,8 @@ from streamlabel.types import Dataset, TextDataset
 @dry_run_option
 @json_option
 def fit(
-    model: Path, file: str, vectorizer: str, numbers: bool, keep_rows: bool, shared: bool, seed: int, actor: str, dry_run: bool,
-    as_json: bool, **arguments: Any,
+    model: Path, file: str, vectorizer: str, numbers: bool, names: str, keep_rows: bool, shared: bool, seed: int,
+    actor: str, dry_run: bool, as_json: bool, **arguments: Any,
 ) -> None:  # fmt: skip
     """Learn all labels of FILE, and store the model in the new directory MODEL.
 
@@ -71,7 +78,7 @@ def fit(
     note(f"learning {plural(data.n_labels, 'label')} from {_rows(found)} ...")
     begin = time.perf_counter()
     sizes, n_features = _learn(
-        data, model, (vectorizer, numbers), seed, keep_rows=keep_rows, private=not shared, actor=actor
+        data, model, (vectorizer, numbers, names), seed, keep_rows=keep_rows, private=not shared, actor=actor
     )
     found |= {
         "n_features": n_features,
@@ -84,12 +91,15 @@ def fit(
 
 
 def _learn(
-    data: Dataset | TextDataset, path: Path, words: tuple[str, bool], seed: int, **options: Any
+    data: Dataset | TextDataset, path: Path, words: tuple[str, bool, str], seed: int, **options: Any
 ) -> tuple[StoreSizes, int]:
     classifier = StreamingLabelClassifier(random_state=seed)
     if isinstance(data, TextDataset):
-        vectorizer = make_vectorizer(words[0], data.n_rows).set_params(numbers=words[1])
-        tagger = Tagger(vectorizer, classifier).fit(data.texts, data.Y, data.label_names)
+        name, numbers, names = words
+        vectorizer = make_vectorizer(name, data.n_rows).set_params(numbers=numbers)
+        tagger = Tagger(vectorizer, classifier, None if names == "none" else names).fit(
+            data.texts, data.Y, data.label_names
+        )
         tagger.save(path, **options)
         stored = ModelStore.open(path)
     else:
