@@ -24,7 +24,7 @@ SAMPLED_ROWS = 2_000  # by which the strength is chosen where there is no spectr
 
 RATE = 1e11  # multiplications a second of a float32 matrix product
 _SPARSE = 2e9  # of sparse rows with dense columns
-_GRAM = 3e8  # of sparse rows with each other
+_GRAM = 1e8  # of sparse rows with each other
 _EIGEN = 6e9  # order^3 a second
 _JUDGED = 1_000  # rows
 _PRODUCTS = {"squared": 60.0, "logistic": 100.0, "squared_hinge": 100.0}  # with all rows, of every label, in one solve
@@ -104,8 +104,8 @@ def check_fit_memory(size: FitSize, loss: str, available: int) -> FitPlan:
             low, high = (middle, high) if fits else (low, middle)
         affordable = low
     problem = (
-        f"learning {size.n_labels:,} labels from {size.n_rows:,} rows and {size.n_features:,} features would take about "
-        f"{plan.n_bytes / 2**30:.2g} GiB of memory, and {available / 2**30:.2g} GiB is free"
+        f"learning {size.n_labels:,} labels from {size.n_rows:,} rows and {size.n_features:,} features would take "
+        f"about {plan.n_bytes / 2**30:.2g} GiB of memory, and {available / 2**30:.2g} GiB is free"
     )
     if affordable >= 100:
         digits = 10 ** (len(str(affordable)) - 2)
@@ -124,7 +124,7 @@ def _single(size: FitSize) -> FitPlan:
     order, labels = size.order, size.n_labels
     factoring = size.gram_seconds + order**3 / 3.0 / RATE
     solving = order**2 * (labels + _JUDGED) / (RATE / 2.0) + size.product_seconds
-    held = 4 * order**2 + 2 * size.classifier_bytes + 2**28
+    held = 4 * order**2 + size.classifier_bytes + 2**27
     seconds = _sampling(size) + factoring + solving + _deciding(labels)
     return FitPlan("single", seconds, max(held, 3 * size.classifier_bytes) + _judged_bytes(labels))
 
