@@ -37,7 +37,8 @@ class SingleRidge:
         self._design, self.beta = Design(X, centre), beta
         self._by_rows = X.shape[0] < X.shape[1]
         self._unit = float(self._design.gram_diagonal().sum()) / min(X.shape) or 1.0  # float32 has a small range
-        gram = _make_gram(self._design, self._by_rows, self._unit)
+        make = _sparse_gram if sparse.issparse(X) else _dense_gram
+        gram = make(self._design, self._by_rows, self._unit)
         gram.flat[:: len(gram) + 1] += np.float32(beta / self._unit)
         self._factor, failed = linalg.lapack.spotrf(gram, lower=1, overwrite_a=1, clean=0)
         if failed:
@@ -51,7 +52,7 @@ class SingleRidge:
         columns = targets.tocsc()
         worst = 0.0
         for start in range(0, n_targets, width):
-            block = columns[:, start : start + width]
+            block = columns[:, start : start + width].tocsr()
             right = self._centred(block) if self._by_rows else design.cross(block)
             found, violation = self._corrected(right)
             weights[:, start : start + width] = self._weights(found) if self._by_rows else found
@@ -127,34 +128,33 @@ class SingleRidge:
         return values - values.mean(axis=0) if self._design.fit_intercept else values
 
 
-def _make_gram(design: Design, by_rows: bool, unit: float) -> FloatArray:
-    """``Xc'Xc / unit``, or ``Xc Xc' / unit`` by rows, float32 in Fortran order; the lower half is filled at least.
-
-    With A the rows, or their transpose, it is ``A A'``, a sum over the columns of A. Full columns are dense products.
-    What is left of sparse rows is a product of sparse matrices, made and centred in float64, a block at a time.
-    """
+def _dense_gram(design: Design, by_rows: bool, unit: float) -> FloatArray:
+    """``Xc'Xc / unit``, or ``Xc Xc' / unit`` by rows, float32 in Fortran order; of dense rows, the lower half only."""
     order, other = min(design.X.shape), max(design.X.shape)
     gram = np.zeros((order, order), dtype=np.float32, order="F")
     width = max(_BLOCK_CELLS // order, 1)
-    sparse_rows = sparse.issparse(design.X)
-    full, rest = np.arange(other), None
-    if sparse_rows:
-        A = (design.X if by_rows else design.X.T).tocsc()
-        full = np.flatnonzero(np.diff(A.indptr) > _FULL * order)
-        rest = np.delete(np.arange(other), full)
+    for start in range(0, other, width):
+        part = slice(start, start + width)
+        rows = design.X[:, part] - design.mean[part] if by_rows else (design.X[part] - design.mean).T
+        gram = _added(gram, rows, unit)
+    return gram
+
+
+def _sparse_gram(design: Design, by_rows: bool, unit: float) -> FloatArray:
+    """The same of sparse rows; made and centred in float64, a block at a time.
+
+    With A the rows, or their transpose, it is ``A A'``, a sum over the columns of A. Full columns are dense products,
+    the others a product of sparse matrices.
+    """
+    A = sparse.csc_array(design.X if by_rows else design.X.T)
+    order, other = A.shape
+    gram = np.zeros((order, order), dtype=np.float32, order="F")
+    width = max(_BLOCK_CELLS // order, 1)
+    full = np.flatnonzero(np.diff(A.indptr) > _FULL * order)
     for start in range(0, len(full), width):
-        part = full[start : start + width]
-        if sparse_rows:
-            columns = dense(A[:, part])
-        elif by_rows:
-            columns = design.X[:, part] - design.mean[part]
-        else:
-            columns = (design.X[part] - design.mean).T
-        single = np.asfortranarray(columns / np.sqrt(unit), dtype=np.float32)
-        gram = linalg.blas.ssyrk(1.0, single, beta=1.0, c=gram, lower=1, overwrite_c=1)
-    if rest is None:
-        return gram
-    left, right = A[:, rest].tocsr(), A[:, rest].T.tocsr()
+        gram = _added(gram, dense(A[:, full[start : start + width]]), unit)
+    rest = A[:, np.delete(np.arange(other), full)]
+    left, right = rest.tocsr(), rest.T.tocsr()
     shift = np.asarray(design.X @ design.mean) if by_rows else design.mean
     for start in range(0, order, width):
         part = slice(start, start + width)
@@ -165,3 +165,9 @@ def _make_gram(design: Design, by_rows: bool, unit: float) -> FloatArray:
             block -= design.n_rows * np.outer(shift[part], shift)
         gram[:, part] += block.T / unit
     return gram
+
+
+def _added(gram: FloatArray, columns: FloatArray, unit: float) -> FloatArray:
+    """The lower half of ``G + C C' / unit``, in place."""
+    single = np.asfortranarray(columns / np.sqrt(unit), dtype=np.float32)
+    return np.asarray(linalg.blas.ssyrk(1.0, single, beta=1.0, c=gram, lower=1, overwrite_c=1))

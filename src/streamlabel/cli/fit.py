@@ -30,8 +30,7 @@ from streamlabel.stats.threads import one_thread
 from streamlabel.store.history import StoreSizes
 from streamlabel.store.model_store import ModelStore
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.fit_plan import RATE, check_fit_memory
-from streamlabel.streaming.past import fit_size
+from streamlabel.streaming.fit_plan import RATE, FitSize, check_fit_memory
 from streamlabel.tagging.tagger import Tagger
 from streamlabel.tagging.vectorizers import make_vectorizer
 from streamlabel.types import Dataset, TextDataset
@@ -140,7 +139,7 @@ def _cost(data: Dataset | TextDataset, vectorizer: Any, loss: str) -> dict[str, 
     """What learning would take, reading included; DataError with a remedy if there is not so much memory."""
     X = data.X if isinstance(data, Dataset) else make_vectorizer(vectorizer, data.n_rows).fit_transform(data.texts)
     free = available_memory()
-    plan = check_fit_memory(fit_size(X, data.Y), loss, free)
+    plan = check_fit_memory(FitSize.of(X, data.Y), loss, free)
     return {
         "n_features": int(X.shape[1]),
         "road": plan.road,

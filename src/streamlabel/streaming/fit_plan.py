@@ -16,7 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from streamlabel.errors import DataError, Hint
+from streamlabel.types import CSR, FloatArray
 
 SPECTRAL_LIMIT = 3_000  # the smaller side of the rows; four seconds and 0.4 GB for the eigenvectors
 SINGLE_LIMIT = 40_000  # of the same; 6.4 GB, and what LAPACK can address
@@ -47,6 +50,11 @@ class FitSize:
     n_features: int
     n_labels: int
     n_stored: int | None = None
+
+    @classmethod
+    def of(cls, X: CSR | FloatArray, labels: CSR) -> FitSize:
+        """The size of rows X (n, d) and labels (n, m)."""
+        return cls(X.shape[0], X.shape[1], labels.shape[1], None if isinstance(X, np.ndarray) else int(X.nnz))
 
     @property
     def order(self) -> int:

@@ -100,7 +100,7 @@ def fit_labels(
     classes: NDArray[Any] | None = None,
 ) -> ModelState:
     """Learn a model of these labels (n, m); ``source`` is what the user passed as X, to recognise it later."""
-    check_fit_memory(fit_size(X, labels), parameters.loss, available_memory())
+    check_fit_memory(FitSize.of(X, labels), parameters.loss, available_memory())
     learned = _learn(parameters, X, labels)
     rows, centre = learned.judged_rows, parameters.fit_intercept
     truth = labels[rows].toarray().astype(np.float64)
@@ -151,18 +151,12 @@ def fixed_lam(lam: float | str | None) -> float | None:
     return LAM if lam == "auto" else None if lam is None else float(lam)
 
 
-def fit_size(X: CSR | FloatArray, labels: CSR) -> FitSize:
-    """The size by which `fit_plan` chooses the road."""
-    n_stored = None if isinstance(X, np.ndarray) else int(X.nnz)
-    return FitSize(int(X.shape[0]), int(X.shape[1]), int(labels.shape[1]), n_stored)
-
-
 def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
     """Learn one ridge per label, with one strength for all: given, or that of the least generalised error.
 
     The size decides on the road (`fit_plan`).
     """
-    road = plan_fit(fit_size(X, labels), available=available_memory()).road
+    road = plan_fit(FitSize.of(X, labels), available=available_memory()).road
     if road == "spectral":
         return fit_by_spectrum(X, labels, beta, fit_intercept, seed)
     if beta == "auto":
