@@ -30,7 +30,6 @@ from sklearn.svm import LinearSVC
 from streamlabel import Tagger
 from streamlabel.metrics.ranking import precision_at_k
 from streamlabel.stats.threads import one_thread
-from streamlabel.tagging.text_answers import read_tags
 from streamlabel.types import CSR, FloatArray
 
 Laws = list[dict[str, Any]]
@@ -83,8 +82,8 @@ def answers(laws: Laws, names: Iterable[str]) -> CSR:
 
 def show(what: str, cpu: float, wall: float, peak: float | None, truth: CSR, scores: FloatArray) -> None:
     precisions = " / ".join(f"{100 * precision_at_k(truth, scores, k):.1f}" for k in (1, 3, 5))
-    memory = "" if peak is None else f"{peak:,.0f}"
-    print(f"  {what:22} {cpu:8.1f} CPU s {wall:8.1f} s {memory:>8} MiB   P@1/3/5 {precisions}", flush=True)
+    memory = "" if peak is None else f"{peak:,.0f} MiB"
+    print(f"  {what:22} {cpu:8.1f} CPU s {wall:8.1f} s {memory:>10}   P@1/3/5 {precisions}", flush=True)
 
 
 def measure(title: str, laws: Laws, judged: Laws, options: list[str], folder: Path, *, peers: bool) -> None:
@@ -99,18 +98,18 @@ def measure(title: str, laws: Laws, judged: Laws, options: list[str], folder: Pa
     rows = tagger.vectorizer_.transform(texts).astype(np.float64)
     show("streamlabel fit", cpu, wall, peak, truth, tagger.classifier_.decision_function(rows))
     memory = said["memory"] / 2**20
-    print(f"  the dry run said       {said['seconds']:8.1f} CPU s {'':10} {memory:8,.0f} MiB", end="   ")
+    print(f"  the dry run said       {said['seconds']:8.1f} CPU s {'':10} {memory:6,.0f} MiB", end="   ")
     print(f"said / measured {said['seconds'] / cpu:.2f} and {memory / peak:.2f}", flush=True)
     if not peers:
         return
     X = tagger.vectorizer_.transform([law["text"] for law in laws])
-    Y, _ = read_tags([law["labels"] for law in laws], None, len(laws))
+    Y = answers(laws, tagger.label_names_).astype(np.int64)  # int8 would overflow there with more than 127 labels
     for one in (LinearSVC(), LogisticRegression(solver="liblinear")):
         wall, cpu = time.perf_counter(), time.process_time()
         with one_thread():
             other = OneVsRestClassifier(one).fit(X, Y)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        show(f"{type(one).__name__}, learning", cpu, wall, None, truth, other.decision_function(rows))
+        show(f"{type(one).__name__} alone"[:22], cpu, wall, None, truth, other.decision_function(rows))
 
 
 def main(argv: list[str] | None = None) -> int:

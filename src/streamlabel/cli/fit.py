@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -164,10 +163,10 @@ def _slowness() -> float:
 def _resident() -> int:
     """The memory that this process has needed so far; 0 where the system does not say."""
     try:
-        import resource
-    except ImportError:  # Windows
+        said = Path("/proc/self/status").read_text(encoding="utf-8").partition("VmHWM:")[2]
+        return int(said.split()[0]) * 1024
+    except (OSError, ValueError, IndexError):
         return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _columns(columns: TextColumns | None) -> dict[str, Any] | None:
