@@ -11,9 +11,9 @@ pool ("current"). Bibtex and CiteULike: `StreamingLabelClassifier.add_found`, wh
 
 Rivals get the same answers: scikit-learn's logistic regression with 20 random rows of the pool for each yes as no, its
 strength and class weights chosen for each number of yes on known tags (by F1 for the threshold 0.5, by the mean of AUC
-and average precision for the other); and the nearest centroid (mean of yes minus mean of the pool). Both once with their usual threshold (0.5; the midpoint), and once
-with the best F1 in cross-validation on their own answers. The name is given to us alone, but for one line, where it is
-another yes text of the logistic regression. Test rows choose nothing.
+and average precision for the other); and the nearest centroid (mean of yes minus mean of the pool). Both once with their
+usual threshold (0.5; the midpoint), and once with the best F1 in cross-validation on their own answers. The name is
+given to us alone, but for two lines, where it is another yes text of the logistic regression. Test rows choose nothing.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Remembering:
 
 @dataclass(eq=False)
 class Case:
-    """A set, new labels, and our learner: `learn` takes rows for yes and no, a pool or None, and whether to read names."""
+    """A set, new labels, and our learner: `learn` takes rows for yes and no, and a pool or None."""
 
     draw: Draw
     learn: Callable[..., Learned]

@@ -93,7 +93,7 @@ class Draw:
 
 
 def part_set(name: str, seed: int = 0, n_fit: int = N_FIT) -> PartedSet:
-    """Part a set: fit's rows are of its training part, or of earlier years; the others are pool and judges by halves."""
+    """Part a set: fit's rows are of its training part, or of earlier years; pool and judges halve the others."""
     rng, used = np.random.default_rng((seed, 1)), used_name(name)
     if used in BY_DATE:
         dated = load_by_date(name)
