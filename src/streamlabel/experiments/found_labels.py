@@ -17,12 +17,12 @@ from streamlabel.experiments.births import load_by_date
 from streamlabel.experiments.sets import NEWS_CORPUS, load_set, unit_rows, used_name
 from streamlabel.metrics.auc import label_auc, label_average_precision
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.found import Examples, stack
+from streamlabel.streaming.found import stack
 from streamlabel.tagging.names import TextDirections, spelled
 from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 
 BY_DATE = {"eurlex57k": (2006, 2012)}  # fit's rows are of the years from the first on, pool and judges from the second
-N_FIT, N_KNOWN, N_NEW = 5000, 300, 30
+N_FIT, N_KNOWN = 5000, 300
 LEAST_FIT, LEAST_POOL, LEAST_TEST = 20, 5, 5  # yes that a new label has in each part
 N_EACH = 20  # rows of the pool that stand for no, for each yes, in a logistic regression
 STRENGTHS = tuple((C, weight) for C in (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0) for weight in (None, "balanced"))
@@ -123,9 +123,8 @@ def _words(name: str) -> tuple[str, ...] | None:
 
 
 @lru_cache(maxsize=1)
-def draw_labels(name: str, seed: int, quick: bool = False, named: bool = False) -> Draw:
+def draw_labels(name: str, seed: int, n_new: int, quick: bool = False, named: bool = False) -> Draw:
     """Draw new labels, and fit the most frequent of the others; ``named``: new labels have a word that is a feature."""
-    n_new = N_NEW // 5 if quick else N_NEW
     data = part_set(name, seed, N_FIT // 5 if quick else N_FIT)
     in_fit, in_pool, in_test = (_count(data, rows) for rows in (data.fit, data.pool, data.test))
     able = np.flatnonzero((in_fit >= LEAST_FIT) & (in_pool >= LEAST_POOL) & (in_test >= LEAST_TEST))
@@ -144,11 +143,6 @@ def draw_labels(name: str, seed: int, quick: bool = False, named: bool = False) 
 
 def _count(data: PartedSet, rows: IntArray) -> IntArray:
     return np.asarray(data.Y.tocsr()[rows].sum(axis=0)).ravel()
-
-
-def as_examples(data: PartedSet, label: int, rows: IntArray, asked: BoolArray) -> Examples:
-    """The true answers on rows, some of which were asked and the others found."""
-    return Examples(data.X[rows], data.answers(label, rows), asked)
 
 
 def ranking(truth: BoolArray, scores: FloatArray) -> tuple[float, float]:
