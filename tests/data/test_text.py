@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from streamlabel.data.news import make_news_corpus
+from streamlabel.data.terms import TermRows
 from streamlabel.data.text import TextVectorizer, vectorise
 from streamlabel.errors import DataError, NotFoundError
 from streamlabel.types import TextDataset
@@ -93,6 +94,7 @@ def test_the_document_is_plain_json(tmp_path: Path) -> None:
         {"max_df": float("nan")},
         {"max_features": 0},
         {"sublinear_tf": 1},
+        {"numbers": 1},
         {"strip_accents": str.lower},
         {"stop_words": "german"},
         {"stop_words": [1]},
@@ -217,7 +219,7 @@ def test_of_equally_frequent_terms_the_first_in_the_alphabet_stay() -> None:
 STRANGE = [
     "Crème brûlée, ÉTÉ; naïve façade x y zz", "ﬁne ① Ⅷ ǅ ß İstanbul", "a\u0301bc  \u00a0\t tabs\nlines", "", "a b c",
     "the bird and the flu of the bird", "it's well-known_words 123 4", "日本語 テキスト 中文",
-    "😀😀 emoji 😀", "one", "\ud800 x\udfffyz",
+    "😀😀 emoji 😀", "one", "\ud800 x\udfffyz", "Regulation 2009 32009R0123 h5n1 covid19 ²x 4th ٣٤ _12 1st-rate",
 ]  # fmt: skip
 
 
@@ -232,6 +234,7 @@ STRANGE = [
         {"strip_accents": "ascii", "lowercase": False},
         {"strip_accents": None, "stop_words": "english"},
         {"stop_words": ["bird", "flu"]},
+        {"numbers": True, "ngram_range": (1, 2)},
         {"dtype": "float64"},
     ],
 )
@@ -239,7 +242,9 @@ def test_terms_and_rows_of_strange_texts_are_those_of_scikit_learn(parameters: d
     texts = [*make_news_corpus(100).texts, *STRANGE]
     ours = TextVectorizer(min_df=1, **parameters)
     X = ours.fit_transform(texts)
-    theirs = {name: value for name, value in ours.get_params().items() if name != "max_features"}
+    theirs = {name: value for name, value in ours.get_params().items() if name not in ("max_features", "numbers")}
+    if ours.analyzer == "word" and not ours.numbers:
+        theirs["token_pattern"] = r"(?u)\b(?!\d)\w\w+\b"
     theirs["dtype"] = np.dtype(theirs["dtype"]).type
     reference = TfidfVectorizer(**theirs).fit(texts)
     assert ours.terms_ == tuple(reference.get_feature_names_out())
@@ -253,3 +258,25 @@ def test_terms_and_rows_of_strange_texts_are_those_of_scikit_learn(parameters: d
     assert (ours.transform(texts) != X).nnz == 0
     analyse = reference.build_analyzer()
     assert all(sorted(ours.build_analyzer()(text)) == sorted(analyse(text)) for text in texts)
+
+
+def test_words_that_begin_with_a_digit_are_no_terms_unless_wanted() -> None:
+    texts = ["Of 2009: h5n1, covid19, 32009R0123 and 4th", "2009"]
+    assert TextVectorizer(min_df=1).fit(texts).terms_ == ("and", "covid19", "h5n1", "of")
+    everything = ("2009", "32009r0123", "4th", "and", "covid19", "h5n1", "of")
+    assert TextVectorizer(min_df=1, numbers=True).fit(texts).terms_ == everything
+    assert TextVectorizer(min_df=1, ngram_range=(2, 2)).fit(texts).terms_ == ("covid19 and", "h5n1 covid19", "of h5n1")
+    with pytest.raises(DataError, match="no vocabulary"):
+        TextVectorizer(min_df=1).fit(["2009", "1 22"])
+
+
+def test_a_document_that_does_not_speak_of_numbers_has_them() -> None:
+    texts = ["law 32009r0123 of 2009", "law 2009"]
+    vectorizer = TextVectorizer(min_df=1, numbers=True)
+    X = vectorizer.fit_transform(texts)
+    older = vectorizer.to_document()
+    del older["parameters"]["numbers"]
+    for reader in (TextVectorizer.from_document(older), TermRows.from_document(older)):
+        found = reader.transform(texts)
+        assert (found.data.tobytes(), found.indices.tobytes()) == (X.data.tobytes(), X.indices.tobytes())
+    assert TextVectorizer.from_document(older).to_document() == vectorizer.to_document()

@@ -65,8 +65,9 @@ def test_texts_to_names(tagger, news, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"ngram_range": (1, 3)},
-        {"ngram_range": (2, 2), "sublinear_tf": False},
+        {"ngram_range": (1, 3), "numbers": True},
+        {"ngram_range": (2, 2), "sublinear_tf": False, "numbers": True},
+        {"numbers": False},
         {"stop_words": "english"},
         {"lowercase": False, "strip_accents": None},
     ],
@@ -93,6 +94,7 @@ def test_folded_texts_of_any_script_agree(tmp_path):
         ("hashing", "HashedTextVectorizer has no form in ONNX"),
         (TextVectorizer(min_df=1, analyzer="char_wb"), "not 'char_wb'"),
         (TextVectorizer(min_df=1, ngram_range=(1, 2), stop_words="english"), "stop words"),
+        (TextVectorizer(min_df=1, ngram_range=(1, 2)), "numbers=True keeps them"),
     ],
 )
 def test_what_onnx_cannot_say_is_refused(news, tmp_path, vectorizer, problem):

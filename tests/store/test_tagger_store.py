@@ -75,7 +75,7 @@ def test_labels_are_learned_after_a_restart_as_without_one(fitted: Tagger, path:
     with Tagger.open(path, "a") as there:
         before = there.suggest(DATA.unseen, k=ALL)
         report = there.learn("hospitals", yes=yes)
-        assert (report.n_yes, report.n_weak_no) == (expected.n_yes, expected.n_weak_no)
+        assert (report.n_yes, report.n_background) == (expected.n_yes, expected.n_background)
         assert report.threshold == pytest.approx(expected.threshold, abs=1e-4)
         after = there.suggest(DATA.unseen, k=ALL)
     assert [[pair for pair in row if pair[0] != "hospitals"] for row in after] == before
@@ -116,10 +116,16 @@ def test_learning_again_is_one_label_that_changes(path: Path) -> None:
 
 def test_trials_of_learning_again_are_kept(path: Path) -> None:
     with Tagger.open(path, "a") as tagger:
-        known = set(tagger.classifier_.state_.memory.tried)
-        tagger.relearn("football", yes=DATA.rows["football"][:2], weak_no=20)
-    assert set(Tagger.open(path, "a").classifier_.state_.memory.tried) == known | {25}
-    assert 25 not in known
+        known = tagger.classifier_.state_.memory
+        tried, found = set(known.tried), set(known.found)
+        tagger.relearn("football", yes=DATA.rows["football"][:10], no=[DATA.texts[0]], sampled=True)
+        tagger.relearn("football", yes=DATA.rows["football"][:1])
+        recipes = dict(tagger.classifier_.state_.memory.found)
+    again = Tagger.open(path, "a").classifier_.state_.memory
+    assert len(again.tried) == len(tried) + 1
+    assert set(again.found) == found | {(1, "words")}
+    assert (1, "words") not in found
+    assert again.found == recipes
 
 
 def test_learning_again_that_fails_leaves_the_label(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +136,7 @@ def test_learning_again_that_fails_leaves_the_label(path: Path, monkeypatch: pyt
         before = tagger.suggest(DATA.unseen[:5], k=ALL)
         with pytest.raises(DataError, match="in yes and in no"):
             tagger.relearn("football", yes=[1], no=[1])
-        monkeypatch.setattr(StreamingLabelClassifier, "add_labels", fail)
+        monkeypatch.setattr(StreamingLabelClassifier, "learn_examples", fail)
         with pytest.raises(RuntimeError):
             tagger.relearn("football", yes=[1])
         monkeypatch.undo()
@@ -145,7 +151,7 @@ def test_a_change_in_the_store_is_seen_after_refresh(path: Path) -> None:
             tagger.learn("railways", yes=[1])
         tagger.refresh()
         assert tagger.label_names_[-1] == "soccer"
-        assert tagger.learn("football", yes=[DATA.texts[0]]).n_weak_no == 20
+        assert tagger.learn("football", yes=[DATA.texts[0]]).n_background == (len(DATA.texts) - 1) // 2
 
 
 def test_a_reader_does_not_learn_and_a_second_writer_waits(path: Path) -> None:
@@ -182,11 +188,16 @@ def test_without_rows_a_label_needs_texts_for_both_answers(fitted: Tagger, tmp_p
     with Tagger.open(tmp_path / "small", "a") as tagger:
         with pytest.raises(DataError, match="keeps no texts of fit"):
             tagger.learn("hospitals", yes=[3])
-        with pytest.raises(DataError, match="no text of fit is left"):
-            tagger.learn("hospitals", yes=[DATA.texts[3]])
+        for answers in ({}, {"yes": [DATA.texts[3]]}, {"no": [DATA.texts[3]]}):
+            with pytest.raises(DataError, match="texts of fit are not kept here; give a pool"):
+                tagger.learn("hospitals", **answers)
         yes, no = DATA.rows["hospitals"], [i for i in range(40) if i not in DATA.rows["hospitals"]]
         report = tagger.learn("hospitals", yes=[DATA.texts[i] for i in yes], no=[DATA.texts[i] for i in no])
-        assert report.n_weak_no == 0
+        assert report.n_background == 0
+        with pytest.raises(DataError, match="give a pool"):
+            tagger.learn_more("football", yes=[DATA.texts[3]], no=[DATA.texts[4]])
+        report = tagger.learn_more("football", yes=[DATA.texts[3]], pool=DATA.texts)
+        assert (report.n_yes, report.n_background, report.pool) == (5, (len(DATA.texts) - 5) // 2, "given")
     assert "hospitals" in Tagger.open(tmp_path / "small").label_names_
 
 
@@ -201,7 +212,7 @@ def test_hashing_and_functions_are_stored_or_brought_again(tmp_path: Path) -> No
     with pytest.raises(DataError, match=r"TfidfVectorizer.*pass it again"):
         Tagger.open(tmp_path / "own", "a")
     with Tagger.open(tmp_path / "own", "a", vectorizer=own.vectorizer_) as tagger:
-        assert tagger.learn(NEW[0], yes=[texts[0]]).n_weak_no == 20
+        assert tagger.learn(NEW[0], yes=[texts[0]]).n_background == 74
         assert names_of(tagger.suggest(DATA.unseen[:5], k=3))
 
 

@@ -9,6 +9,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from streamlabel.errors import ConflictError, DataError
+from streamlabel.streaming.found import Pool
 from streamlabel.tagging.tagger import Tagger
 from tagged_texts import NEW, tagged_texts
 
@@ -38,57 +39,63 @@ def test_old_suggestions_are_bit_identical_after_every_kind_of_learning(tagger: 
     assert tagger.label_names_[-4:] == ("football", "hospitals", "railways", "vaccination")
     assert without(tagger.suggest(DATA.unseen, k=ALL), NEW) == before
     tagger.relearn("hospitals", yes=DATA.rows["hospitals"])
+    tagger.learn_more("football", yes=["The football match"], no=["Nothing"], pool=DATA.unseen)
+    tagger.answer("railways", DATA.unseen[0], yes=False)
     assert without(tagger.suggest(DATA.unseen, k=ALL), NEW) == before
 
 
-@pytest.mark.parametrize(("n_yes", "as_texts"), [(1, False), (3, True), (10, False)])
-def test_positives_alone_do_not_fire_everywhere(tagger: Tagger, n_yes: int, as_texts: bool) -> None:
-    """Leave-one-out F1 alone makes a label of one yes fire on nine texts out of ten."""
+@pytest.mark.parametrize(
+    ("n_yes", "n_no", "as_texts"), [(1, 0, False), (3, 0, True), (10, 0, False), (1, 1, False), (3, 6, False)]
+)
+def test_found_examples_do_not_fire_everywhere(tagger: Tagger, n_yes: int, n_no: int, as_texts: bool) -> None:
+    """Taken at their word, one yes and one no fire on every text."""
     quality = []
     for name in NEW:
-        rows = DATA.rows[name][:n_yes]
-        report = tagger.learn(name, yes=[DATA.texts[i] + " Indeed." for i in rows] if as_texts else rows)
-        assert (report.n_yes, report.n_no, report.n_weak_no) == (len(rows), 0, 20 * len(rows))
+        rows, others = DATA.rows[name][:n_yes], [i for i in range(50) if i not in DATA.rows[name]][:n_no]
+        report = tagger.learn(name, yes=[DATA.texts[i] + " Indeed." for i in rows] if as_texts else rows, no=others)
+        n_left = len(DATA.texts) - (0 if as_texts else len(rows) + n_no)
+        assert (report.n_yes, report.n_no, report.n_background) == (len(rows), n_no, n_left // 2)
+        assert (report.pool, report.fires[1]) == ("fit", n_left - n_left // 2)
         fires = np.array([name in labels for labels in tagger.predict(DATA.unseen)])
-        assert fires.mean() < 0.2
+        assert 0 < fires.mean() < 0.1
         scores = [dict(row)[name] for row in tagger.suggest(DATA.unseen, k=ALL)]
         quality.append(roc_auc_score(DATA.truth[name], scores))
-    assert np.mean(quality) > 0.7
+    assert np.mean(quality) > 0.85
 
 
-@pytest.mark.parametrize(("n_yes", "n_no"), [(1, 1), (3, 6), (6, 12)])
-def test_a_few_no_do_not_make_it_fire_everywhere(tagger: Tagger, n_yes: int, n_no: int) -> None:
-    """Taken at their word, one yes and one no fire on every text, and six and twelve on one of six."""
+def test_the_report_says_how_often_it_fires_on_the_pool(tagger: Tagger) -> None:
+    rest = Pool.of(np.arange(len(DATA.unseen))[:, None], tagger.classifier_.random_state).rest[:, 0]
     for name in NEW:
-        others = [i for i in range(50) if i not in DATA.rows[name]]
-        report = tagger.learn(name, yes=DATA.rows[name][:n_yes], no=others[:n_no])
-        assert (report.n_no, report.n_weak_no) == (n_no, 20 * n_yes - n_no)
-        assert np.mean([name in labels for labels in tagger.predict(DATA.unseen)]) < 0.15
-
-
-def test_many_no_are_taken_at_their_word(tagger: Tagger) -> None:
-    yes = DATA.rows["football"]
-    no = [i for i in range(len(DATA.texts)) if i not in yes]
-    assert tagger.learn("football", yes[:8], no[:99]).n_weak_no == 20 * 8 - 99
-    assert tagger.relearn("football", yes[:8], no[:100]).n_weak_no == 0
-    assert tagger.relearn("football", yes[:2], no[:40]).n_weak_no == 0
-
-
-def test_the_report_says_how_often_it_fires(tagger: Tagger) -> None:
-    for number, name in enumerate(NEW):
-        report = tagger.learn(name, yes=DATA.rows[name][:4], no=[i for i in range(5) if i not in DATA.rows[name]])
-        said = sum(name in labels for labels in tagger.predict(DATA.texts))
-        assert report.fires == (said, len(DATA.texts)), number
+        report = tagger.learn(name, yes=DATA.rows[name][:4], pool=DATA.unseen)
+        said = sum(name in tagger.predict([DATA.unseen[at]])[0] for at in rest.tolist())
+        assert report.fires == (said, len(rest))
+        assert report.estimate.fires == said / len(rest)
+        assert report.pool == "given"
         assert said > 0
+        assert tagger.estimate(name) == report.estimate
 
 
-def test_a_text_of_fit_and_its_number_are_the_same_answer(tagger: Tagger) -> None:
+def test_a_sample_is_taken_at_its_word(tagger: Tagger) -> None:
+    yes = DATA.rows["football"]
+    no = [i for i in range(100) if i not in yes]
+    report = tagger.learn("football", yes, no, sampled=True)
+    assert (report.n_background, report.estimate, report.pool, report.name_gain) == (0, None, "", 0.0)
+    assert report.fires == (sum("football" in labels for labels in tagger.predict(DATA.texts)), len(DATA.texts))
+    assert tagger.estimate("football") is None
+    with pytest.raises(DataError, match="negative"):
+        tagger.learn("railways", yes=[1], sampled=True)
+    with pytest.raises(ConflictError, match=r"answers that 'football' was learned from are not kept; relearn"):
+        tagger.learn_more("football", yes=[3])
+
+
+@pytest.mark.parametrize("sampled", [True, False])
+def test_a_text_of_fit_and_its_number_are_the_same_answer(tagger: Tagger, sampled: bool) -> None:
     other = copy.copy(tagger)
     yes, no = DATA.rows["football"], [i for i in range(60) if i not in DATA.rows["football"]]
-    one = tagger.learn("football", yes=yes, no=no, weak_no=0)
+    one = tagger.learn("football", yes=yes, no=no, sampled=sampled)
     texts = [DATA.texts[i] for i in yes], [DATA.texts[i] for i in (*no, no[0])]
-    two = other.learn("football", *texts, weak_no=0)
-    assert (one.n_no, one.n_weak_no) == (two.n_no, two.n_weak_no) == (len(no), 0)
+    two = other.learn("football", *texts, sampled=sampled)
+    assert one.n_no == two.n_no == len(no)
     assert tagger.suggest(DATA.unseen, k=ALL) == other.suggest(DATA.unseen, k=ALL)
 
 
@@ -99,7 +106,7 @@ def test_answers_reach_the_classifier_as_they_were_given(tagger: Tagger) -> None
     y = np.zeros(len(DATA.texts), dtype=int)
     y[yes] = 1
     reference.add_labels(tagger.vectorizer_.transform(DATA.texts), y, ["football"], annotated=np.array([*yes, *no]))
-    tagger.learn("football", yes=yes, no=no, weak_no=0)
+    tagger.learn("football", yes=yes, no=no, sampled=True)
     X = tagger.vectorizer_.transform(DATA.unseen)
     scores = [dict(row)["football"] for row in tagger.suggest(DATA.unseen, k=ALL)]
     np.testing.assert_array_equal(scores, reference.decision_function(X)[:, -1])
@@ -112,7 +119,7 @@ def test_new_texts_reach_the_classifier_as_they_were_given(tagger: Tagger) -> No
     reference = copy.copy(tagger.classifier_)
     X = tagger.vectorizer_.transform([*yes, *no])
     reference.add_labels(X, [1] * len(yes) + [0] * len(no), ["railways"])
-    tagger.learn("railways", yes=yes, no=no, weak_no=0)
+    tagger.learn("railways", yes=yes, no=no, sampled=True)
     scores = [dict(row)["railways"] for row in tagger.suggest(DATA.texts, k=ALL)]
     expected = reference.decision_function(tagger.vectorizer_.transform(DATA.texts))[:, -1]
     np.testing.assert_allclose(scores, expected, atol=1e-12)
@@ -129,29 +136,21 @@ def test_the_order_inside_a_batch_does_not_matter(tagger: Tagger) -> None:
 
 
 def test_a_report_says_what_happened(tagger: Tagger) -> None:
-    report = tagger.learn("hospitals", yes=DATA.rows["hospitals"], no=[], weak_no=50)
+    report = tagger.learn("hospitals", yes=DATA.rows["hospitals"], no=["Nothing"])
     learned = tagger.classifier_.reports_[-1]
-    assert (report.name, report.n_weak_no) == ("hospitals", 50)
-    assert learned.n_rows == report.n_yes + 50
+    assert (report.name, report.n_yes, report.n_no) == ("hospitals", len(DATA.rows["hospitals"]), 1)
+    assert learned.n_rows == report.n_yes + 1 + report.n_background
     assert list(report.neighbours) == tagger.neighbours("hospitals")
     assert report.used_past == bool(learned.anchored or learned.share)
     assert report.threshold == tagger.classifier_.thresholds_[-1]
+    assert report.estimate == learned.estimate
     assert report.seconds > 0
-
-
-def test_weak_answers_can_be_asked_for_and_refused(tagger: Tagger) -> None:
-    with pytest.raises(DataError, match="positive answers only; weak_no is 0"):
-        tagger.learn("football", yes=[1], weak_no=0)
-    with pytest.raises(DataError, match="weak_no is -1"):
-        tagger.learn("football", yes=[1], weak_no=-1)
-    assert tagger.learn("football", yes=[1], no=[2], weak_no=10).n_weak_no == 10
-    assert tagger.learn("railways", yes=[1], weak_no=10**6).n_weak_no == len(DATA.texts) - 1
 
 
 @pytest.mark.parametrize(
     ("yes", "no", "problem"),
     [
-        ([], [1], "no text that it applies to"),
+        ([], [1], "no yes example, and no word of its name"),
         ([1, 2], [2], "text 2 of fit is in yes and in no"),
         (["new text"], ["new text"], "'new text' is in yes and in no"),
         ([10_000], [1], "there is no text 10000; the tagger has texts 0 to 499"),

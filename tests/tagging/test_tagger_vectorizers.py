@@ -34,12 +34,25 @@ def test_hashing_is_that_of_scikit_learn(longest: int) -> None:
         n_features=512, ngram_range=(1, longest), norm=None, alternate_sign=False, strip_accents="unicode"
     )
     weigher = TfidfTransformer(sublinear_tf=True)
-    ours = HashedTextVectorizer(n_columns=512, longest=longest)
+    ours = HashedTextVectorizer(n_columns=512, longest=longest, numbers=True)
     np.testing.assert_allclose(
         ours.fit_transform(TEXTS).toarray(), weigher.fit_transform(counter.transform(TEXTS)).toarray(), rtol=1e-12
     )
     unseen = weigher.transform(counter.transform(DATA.unseen))
     np.testing.assert_allclose(ours.transform(DATA.unseen).toarray(), unseen.toarray(), rtol=1e-12)
+
+
+def test_hashing_leaves_numbers_out_unless_wanted() -> None:
+    texts = ["law 32009r0123 of 2009", "h5n1 in 2009"]
+    alone = HashedTextVectorizer().fit(texts)
+    assert (alone.transform(texts) != alone.transform(["law of", "h5n1 in"])).nnz == 0
+    both = HashedTextVectorizer(numbers=True).fit(texts)
+    assert np.diff(both.transform(texts).indptr).tolist() == [4, 3]
+    older = both.to_document()
+    del older["parameters"]["numbers"]
+    assert HashedTextVectorizer.from_document(older).to_document() == both.to_document()
+    with pytest.raises(DataError, match="^numbers is 1; it must be"):
+        HashedTextVectorizer(numbers=1).fit(texts)
 
 
 def test_the_words_behind_hashed_columns() -> None:
@@ -148,7 +161,7 @@ def test_a_tagger_of_its_parts_is_the_same_tagger() -> None:
     again = Tagger.from_parts(state, tagger.classifier_, digests=tagger.text_digests_)
     assert again.suggest(DATA.unseen[:5]) == tagger.suggest(DATA.unseen[:5])
     again.learn("x", yes=TEXTS[:2])
-    assert again.classifier_.reports_[-1].n_rows == 42
+    assert again.classifier_.reports_[-1].n_rows == 2 + (len(TEXTS) - 2) // 2
     with pytest.raises(DataError, match="do not pass another one"):
         Tagger.from_parts(state, tagger.classifier_, brought=embed)
     with pytest.raises(DataError, match="do not belong together"):

@@ -154,8 +154,8 @@ def _answers(
     if file is None:
         if yes == no == "-":
             raise DataError("only one of --yes and --no can be standard input")
-        texts = [[] if path is None else _rows(path, options) for path in (yes, no)]
-        return _sides(*texts, yes or "", no or "")
+        given, refused = ([] if path is None else _rows(path, options) for path in (yes, no))
+        return _sides(given, refused, yes or "", no or "")
     if column is not None:
         return _sides(*_split(read_texts(file, options, column), file, column), file, file)
     data, columns = read_set(file, options)

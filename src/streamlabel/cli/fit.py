@@ -16,6 +16,7 @@ from streamlabel.store.history import StoreSizes
 from streamlabel.store.model_store import ModelStore
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.tagging.tagger import Tagger
+from streamlabel.tagging.vectorizers import make_vectorizer
 from streamlabel.types import Dataset, TextDataset
 
 
@@ -30,6 +31,7 @@ from streamlabel.types import Dataset, TextDataset
     show_default=True,
     help="How texts become numbers.",
 )
+@click.option("--numbers", is_flag=True, help="Words that begin with a digit, such as 2009, count, too.")
 @click.option(
     "--keep-rows/--no-keep-rows",
     default=True,
@@ -42,7 +44,7 @@ from streamlabel.types import Dataset, TextDataset
 @dry_run_option
 @json_option
 def fit(
-    model: Path, file: str, vectorizer: str, keep_rows: bool, shared: bool, seed: int, actor: str, dry_run: bool,
+    model: Path, file: str, vectorizer: str, numbers: bool, keep_rows: bool, shared: bool, seed: int, actor: str, dry_run: bool,
     as_json: bool, **arguments: Any,
 ) -> None:  # fmt: skip
     """Learn all labels of FILE, and store the model in the new directory MODEL.
@@ -68,7 +70,9 @@ def fit(
         return
     note(f"learning {plural(data.n_labels, 'label')} from {_rows(found)} ...")
     begin = time.perf_counter()
-    sizes, n_features = _learn(data, model, vectorizer, seed, keep_rows=keep_rows, private=not shared, actor=actor)
+    sizes, n_features = _learn(
+        data, model, (vectorizer, numbers), seed, keep_rows=keep_rows, private=not shared, actor=actor
+    )
     found |= {
         "n_features": n_features,
         "seconds": round(time.perf_counter() - begin, 3),
@@ -80,10 +84,11 @@ def fit(
 
 
 def _learn(
-    data: Dataset | TextDataset, path: Path, vectorizer: str, seed: int, **options: Any
+    data: Dataset | TextDataset, path: Path, words: tuple[str, bool], seed: int, **options: Any
 ) -> tuple[StoreSizes, int]:
     classifier = StreamingLabelClassifier(random_state=seed)
     if isinstance(data, TextDataset):
+        vectorizer = make_vectorizer(words[0], data.n_rows).set_params(numbers=words[1])
         tagger = Tagger(vectorizer, classifier).fit(data.texts, data.Y, data.label_names)
         tagger.save(path, **options)
         stored = ModelStore.open(path)

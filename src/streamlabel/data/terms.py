@@ -24,6 +24,12 @@ from streamlabel.validation import canonical_csr
 FORMAT = 1
 KIND = "streamlabel text vectorizer"
 WORD = re.compile(r"\b\w\w+\b")
+WORD_NO_NUMBER = re.compile(r"\b[^\W\d]\w+\b")  # "h5n1" is one, "2009" and "32009r0123" are not
+
+
+def word_pattern(numbers: bool) -> re.Pattern[str]:
+    """What counts as a word; without ``numbers`` none that begins with a digit."""
+    return WORD if numbers else WORD_NO_NUMBER
 
 
 class TermSplitter:
@@ -34,6 +40,7 @@ class TermSplitter:
         self.shortest, self.longest = parameters["ngram_range"]
         self.lowercase, self.strip_accents = parameters["lowercase"], parameters["strip_accents"]
         self.stop_words = _stop_words(parameters["stop_words"])
+        self.words = word_pattern(parameters["numbers"])
 
     def __call__(self, text: str) -> list[str]:
         text = text.lower() if self.lowercase else text
@@ -41,7 +48,7 @@ class TermSplitter:
             text = _without_accents(text, self.strip_accents)
         if not self.by_words:
             return [piece for word in text.split() for piece in self._pieces(f" {word} ")]
-        words = WORD.findall(text)
+        words = self.words.findall(text)
         if self.stop_words:
             words = [word for word in words if word not in self.stop_words]
         if self.longest == 1:
@@ -178,6 +185,7 @@ _RULES: dict[str, tuple[Any, str]] = {
     "lowercase": _FLAG,
     "strip_accents": (lambda value: value in (None, "unicode", "ascii"), "None, 'unicode' or 'ascii'"),
     "stop_words": (lambda value: value in (None, "english") or _is_string_list(value), "None, 'english' or a list"),
+    "numbers": _FLAG,
     "dtype": (lambda value: value in ("float32", "float64"), "'float32' or 'float64'"),
 }
 
@@ -199,7 +207,10 @@ def _parts_of(document: Any) -> tuple[dict[str, Any], list[str], list[float]]:
     if set(document) != {"kind", "format", "parameters", "terms", "idf"}:
         raise ValueError("its fields are not those of this format")
     parameters, terms, idf = document["parameters"], document["terms"], document["idf"]
-    if not isinstance(parameters, dict) or set(parameters) != set(_RULES):
+    if not isinstance(parameters, dict):
+        raise ValueError("its parameters are not those of this format")
+    parameters = {"numbers": True, **parameters}  # a document that does not say it is older, and has them
+    if set(parameters) != set(_RULES):
         raise ValueError("its parameters are not those of this format")
     parameters = check_parameters(parameters)
     if not _is_string_list(terms) or not terms or not all(terms) or len(set(terms)) != len(terms):

@@ -21,7 +21,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
 from streamlabel.data.files import read_bytes, replacing
 from streamlabel.data.rows import parse_json
-from streamlabel.data.terms import FORMAT, KIND, TermRows, check_document, check_parameters, check_texts
+from streamlabel.data.terms import FORMAT, KIND, TermRows, check_document, check_parameters, check_texts, word_pattern
 from streamlabel.errors import DataError, Hint
 from streamlabel.types import CSR, Dataset, TextDataset
 
@@ -39,6 +39,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
     sublinear_tf : 1 + log(count) in place of the count, so that a word said ten times does not weigh ten times
     lowercase, strip_accents : fold case; fold accents with "unicode" or "ascii", or None
     stop_words : None, "english", or a list of words to leave out
+    numbers : whether words that begin with a digit ("2009", "32009r0123") are terms; "h5n1" always is. Only for words.
     dtype : "float32" or "float64"
 
     Attributes
@@ -59,6 +60,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         lowercase: bool = True,
         strip_accents: str | None = "unicode",
         stop_words: str | Sequence[str] | None = None,
+        numbers: bool = False,
         dtype: str = "float32",
     ) -> None:
         self.analyzer = analyzer
@@ -70,6 +72,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         self.lowercase = lowercase
         self.strip_accents = strip_accents
         self.stop_words = stop_words
+        self.numbers = numbers
         self.dtype = dtype
 
     def fit(self, texts: Iterable[str], y: Any = None) -> Self:
@@ -155,7 +158,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         parameters = check_parameters(self.get_params(deep=False))
         del parameters["sublinear_tf"], parameters["max_features"]  # which is ours: see `_most_frequent`
         parameters.update(ngram_range=tuple(parameters["ngram_range"]), dtype=np.dtype(parameters["dtype"]).type)
-        return CountVectorizer(**parameters)
+        pattern = word_pattern(parameters.pop("numbers")).pattern
+        return CountVectorizer(token_pattern=pattern if self.analyzer == "word" else None, **parameters)
 
     def _adopt(self, terms: Iterable[str], idf: ArrayLike) -> None:
         self.terms_: tuple[str, ...] = tuple(str(term) for term in terms)

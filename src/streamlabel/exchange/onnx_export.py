@@ -99,6 +99,8 @@ def _check(vectorizer: Any) -> None:
         problem = f"ONNX cuts words, not {vectorizer.analyzer!r}"
     elif vectorizer.stop_words is not None and vectorizer.ngram_range[1] > 1:
         problem = "ONNX cannot leave stop words out of terms of several words"
+    elif not vectorizer.numbers and vectorizer.ngram_range[1] > 1:
+        problem = "ONNX cannot leave numbers out of terms of several words (numbers=True keeps them)"
     if problem:
         raise DataError(f"{problem}; export the tagger's classifier_, and make the features where the graph runs")
 

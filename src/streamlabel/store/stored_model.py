@@ -162,6 +162,13 @@ class StoredModel:
                 return None
             return read_part(self.path, connection, {}, name, self.revision).content
 
+    def with_something_beside(self) -> list[int]:
+        """The numbers of the labels for which `beside` has something."""
+        with self._catalogue() as connection:
+            names = list_parts(connection, self.revision)
+        wanted = (f"{ANSWERS}{number}" for number in self._snapshot.classifiers.tolist())
+        return [place for place, name in enumerate(wanted) if name in names]
+
     def sizes(self) -> StoreSizes:
         """The bytes on the disk, by what they are for."""
         with self._catalogue() as connection:

@@ -25,6 +25,7 @@ from streamlabel.streaming.codes import (
     learn_arrival,
     learn_coupled,
     screen,
+    toward_names,
 )
 from streamlabel.streaming.inputs import Parameters, coded
 from streamlabel.streaming.kept_rows import positive_rows
@@ -47,15 +48,20 @@ def learn_labels(
     *,
     same: bool,
     coupled: bool,
+    named: FloatArray | None = None,
+    name_weights: Sequence[Sequence[float]] = (),
 ) -> ModelState:
     """Learn new labels: returns the model that knows them too; the one that is given does not change.
 
     same : X are the rows of `fit`;   coupled : the new labels help each other
+    named, name_weights : the directions (kinds, d, k) of their names, and how much each label leans on each kind
     """
     parts = list(group_by_rows(asked))
     if coupled:
         _check_coupled(parameters, len(parts))
     groups = [_learn(parameters, state, X, *part, same=same, coupled=coupled) for part in parts]
+    if named is not None:
+        groups = [_named(group, X, part[1], named, name_weights) for group, part in zip(groups, parts, strict=True)]
     usual = usual_threshold(state.loss, parameters.fit_intercept)
     new = _gather(groups, names, parameters.threshold, usual)
     answers, scored, n_past = state.answers, state.scored, len(state.names)
@@ -66,6 +72,15 @@ def learn_labels(
             scored = np.concatenate((scored, np.arange(n_past, n_past + len(names))))
     basis = next((group.basis for group in groups if group.basis is not None), state.basis)
     return state.grown(new, answers=answers, scored=scored, basis=basis)
+
+
+def _named(
+    group: _Group, X: CSR | FloatArray, rows: IntArray | None, named: FloatArray, weights: Sequence[Sequence[float]]
+) -> _Group:
+    """A group whose classifiers lean on the names of their labels, too."""
+    given = [weights[column] for column in group.columns.tolist()]
+    X = X if rows is None else X[rows]
+    return replace(group, arrival=toward_names(group.arrival, X, group.answers, named[:, :, group.columns], given))
 
 
 def _check_coupled(parameters: Parameters, n_groups: int) -> None:

@@ -22,7 +22,7 @@ from streamlabel.streaming.arrival import learn_labels
 from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import Decisions, sigmoid
 from streamlabel.streaming.found import (
-    LEAST_POOL,
+    SMALLEST_POOL,
     Directions,
     Examples,
     FoundRecipe,
@@ -236,6 +236,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         *,
         annotated: ArrayLike | CSR | None = None,
         coupled: bool = False,
+        names: Directions | None = None,
+        descriptions: Sequence[str] | None = None,
     ) -> StreamingLabelClassifier:
         """Learn new labels beside the old ones, which do not change.
 
@@ -248,6 +250,9 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             (n, k) bool, dense or sparse: cells. Default: everything.
         coupled : the new labels also help each other: the paper's mini-batch (`streaming.codes`). They must have
             been asked on the same rows. Always anchored, never with the metric.
+        names : what makes directions of names in the space of the features (`streaming.found.Directions`). How far
+            they are trusted is found out by trials on known labels, by number of yes. None does not read names.
+        descriptions : k texts that say what the labels mean, read with their names
         """
         check_is_fitted(self)
         state, memory = self.state_, self.state_.memory
@@ -265,13 +270,22 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             label_names = names_of_columns(Y_new, asked.n_labels)
         if label_names is None:
             label_names = default_label_names(asked.n_labels, first=len(state.names))
-        names = check_label_names(label_names, asked.n_labels)
-        for name in names:
+        labels = check_label_names(label_names, asked.n_labels)
+        for name in labels:
             if name in state.names:
                 raise ConflictError(f"label name {name!r} is taken; choose another name")
-        check_both_answers(asked, names)
+        check_both_answers(asked, labels)
         with one_thread():  # one step: an interruption leaves the old model or the new one
-            self.state_ = learn_labels(parameters, state, matrix, asked, names, same=same, coupled=coupled)
+            named, weights = None, []
+            if names is not None:
+                about = [""] * len(labels) if descriptions is None else list(descriptions)
+                texts = [f"{name} {text}".strip() for name, text in zip(labels, about, strict=True)]
+                named = directions_of(state, names, texts)
+                n_yes = np.asarray(asked.labels.sum(axis=0)).ravel().astype(int).tolist()
+                weights = [found_recipe(state, n, names, parameters.random_state).weights for n in n_yes]
+            self.state_ = learn_labels(
+                parameters, state, matrix, asked, labels, same=same, coupled=coupled, named=named, name_weights=weights
+            )
         return self
 
     def add_found(
@@ -328,12 +342,9 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
                 raise ConflictError(f"label name {name!r} is taken; choose another name")
         if pool is None and state.memory is not None:
             pool = state.memory.X
-        if pool is None or pool.shape[0] < 2 * LEAST_POOL:
+        if pool is None or pool.shape[0] < SMALLEST_POOL:
             n_rows = 0 if pool is None else int(pool.shape[0])
-            raise DataError(
-                f"a pool of {n_rows} rows is too small to learn from found examples; give at least {2 * LEAST_POOL} "
-                "rows as they come, or fit on more rows"
-            )
+            raise DataError(f"a pool of {n_rows} rows is too small; give some hundred rows as they come")
         found = {}
         with one_thread():
             parts = Pool.of(pool, parameters.random_state)

@@ -7,8 +7,8 @@ the Gram of all of them with its own entry excluded. Then all classifiers are le
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,38 @@ def learn_arrival(
         return Arrival(weights, intercept, codes, None, loo, reports, pulled)
     scores = unseen_scores(np.asarray(judged.X @ weights) + intercept, answers[judged.rows], judged.leverages)
     return Arrival(weights, intercept, codes, judged.rows, scores, reports, pulled)
+
+
+def name_direction(named: FloatArray, weights: Sequence[float], background: Any, spread: float) -> FloatArray:
+    """One direction (d,) of the directions (kinds, d) of a name, each with its weight in units of a spread of scores.
+
+    background : rows that the label does not apply to, on which the directions are brought to one scale
+    """
+    n_kinds = min(len(named), len(weights))
+    deviation, length = np.asarray(background @ named.T).std(axis=0), np.linalg.norm(named, axis=1)
+    unit = np.where(deviation > 0, deviation, np.where(length > 0, length / 10.0, np.inf))  # rare words are not there
+    return spread * (np.asarray(weights[:n_kinds]) / unit[:n_kinds]) @ named[:n_kinds]
+
+
+def toward_names(
+    arrival: Arrival, X: CSR | FloatArray, truth: FloatArray, named: FloatArray, weights: Sequence[Sequence[float]]
+) -> Arrival:
+    """Classifiers of an arrival with the directions of their names added.
+
+    truth : (q, k), 0/1;   named : (kinds, d, k);   weights : of the kinds, label by label
+    """
+    judged = np.arange(len(truth)) if arrival.judged_rows is None else arrival.judged_rows
+    found, intercept, scores = arrival.weights.copy(), arrival.intercept.copy(), arrival.judged_scores.copy()
+    for j, given in enumerate(weights):
+        no, no_judged = np.flatnonzero(truth[:, j] == 0), truth[judged, j] == 0
+        if not any(given) or not no.size or not no_judged.any():
+            continue
+        direction = name_direction(named[:, :, j], given, X[no], float(scores[no_judged, j].std()))
+        mean = float(np.asarray(X[no] @ direction).mean())
+        found[:, j] += direction
+        intercept[j] -= mean
+        scores[:, j] += np.asarray(X[judged] @ direction) - mean
+    return replace(arrival, weights=found, intercept=intercept, judged_scores=scores)
 
 
 def choose_anchor(

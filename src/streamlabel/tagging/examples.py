@@ -15,9 +15,10 @@ from streamlabel.errors import DataError
 from streamlabel.streaming.calibration import Estimate
 from streamlabel.streaming.found import Examples, stack
 from streamlabel.tagging.text_answers import DIGEST, digest
-from streamlabel.types import BoolArray, FloatArray
+from streamlabel.types import BoolArray
 
 FORMAT = 1
+_INTERVALS = ("precision", "recall", "average_precision", "rate")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ class LabelExamples:
             "format": FORMAT,
             "dense": isinstance(self.rows, np.ndarray),
             "about": self.about,
-            "estimate": None if self.estimate is None else asdict(self.estimate),
+            "estimate": None if self.estimate is None else _estimate_content(self.estimate),
             "digests": _text(self.digests, np.uint8),
             "answers": self.answers.astype(int).tolist(),
             "asked": self.asked.astype(int).tolist(),
@@ -99,25 +100,33 @@ class LabelExamples:
             rows.check_format(full_check=True)
             if not len(answers) == len(asked) == len(digests) == len(indptr) - 1 or not np.isfinite(rows.data).all():
                 raise ValueError("its columns are not of one length")
-            estimate = content["estimate"]
-            known = None if estimate is None else Estimate(**{key: _tuple(value) for key, value in estimate.items()})
+            known = None if content["estimate"] is None else _estimate(content["estimate"])
+            found: Any = rows.toarray() if content["dense"] else rows
+            return cls(found, digests, answers, asked, str(content["about"]), known)
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"the answers of a label are damaged: {error}", source=source) from error
-        found: Any = rows.toarray() if content["dense"] else rows
-        return cls(found, digests, answers, asked, str(content["about"]), known)
 
 
-def estimate_of(content: Any) -> Estimate | None:
-    """The estimate alone, from the content of a part; None if there is none."""
-    estimate = content.get("estimate") if isinstance(content, dict) else None
-    try:
-        return None if estimate is None else Estimate(**{key: _tuple(value) for key, value in estimate.items()})
-    except TypeError:
-        return None
+def _estimate_content(estimate: Estimate) -> dict[str, Any]:
+    """An estimate as values that JSON knows: what is not known (the precision of a label that never fires) is null."""
+    return {
+        key: None if isinstance(value, tuple) and np.isnan(value).any() else value
+        for key, value in asdict(estimate).items()
+    }
 
 
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _estimate(content: Any) -> Estimate:
+    precision, recall, average_precision, rate = (_interval(content[key]) for key in _INTERVALS)
+    counts = float(content["fires"]), int(content["n_pool"]), int(content["n_asked"])
+    known = Estimate(precision, recall, average_precision, rate, *counts)
+    if not 0.0 <= known.fires <= 1.0 or known.n_pool < 0 or known.n_asked < 0:
+        raise ValueError("a number of its estimate is out of range")
+    return known
+
+
+def _interval(value: Any) -> tuple[float, float, float]:
+    middle, low, high = (np.nan,) * 3 if value is None else map(float, value)
+    return middle, low, high
 
 
 def _text(array: NDArray[Any], dtype: Any) -> str:
@@ -127,8 +136,3 @@ def _text(array: NDArray[Any], dtype: Any) -> str:
 def _array(text: str, dtype: Any) -> NDArray[Any]:
     content = base64.b64decode(text, validate=True)
     return np.frombuffer(content, dtype=np.dtype(dtype).newbyteorder("<")).astype(dtype)
-
-
-def as_dense_if(rows: Any, like: Any) -> FloatArray | Any:
-    """Rows in the form of others: dense if those are."""
-    return rows.toarray() if isinstance(like, np.ndarray) and sparse.issparse(rows) else rows

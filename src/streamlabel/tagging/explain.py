@@ -15,7 +15,7 @@ from streamlabel.types import FloatArray, IntArray
 
 N_WORDS = 10  # shown on each side, where nobody says how many
 NO_WORDS = "the vectoriser has no words for its columns; only the neighbours can be told"
-NO_KNOWN_WORD = "the text has no word that the tagger knows; the score is what it says about any text"
+NO_KNOWN_WORD = "the text has no word that the tagger knows, so no label is a yes; the score is that of any text"
 
 
 class Neighbour(NamedTuple):
@@ -49,6 +49,11 @@ class Explanation:
     note: str = ""
     unknown_words: tuple[str, ...] = ()
 
+    @property
+    def yes(self) -> bool:
+        """Whether the label is a yes: never for a text without a known word."""
+        return self.note != NO_KNOWN_WORD and self.score > self.threshold
+
 
 def explanation_data(found: Explanation) -> dict[str, Any]:
     """Convert an explanation to JSON values, where pairs have names; a threshold may be infinite."""
@@ -56,7 +61,7 @@ def explanation_data(found: Explanation) -> dict[str, Any]:
     for side in ("words_for", "words_against"):
         data[side] = [{"word": word, "part": part} for word, part in getattr(found, side)]
     data["neighbours"] = [near._asdict() for near in found.neighbours]
-    return data | {"yes": found.score > found.threshold}
+    return data | {"yes": found.yes}
 
 
 def explain_score(
@@ -73,7 +78,7 @@ def explain_score(
     shown = float(products[best].sum() + products[worst].sum())
     decisions = model.state_.decisions
     odds = decisions.slope[number] * score + decisions.offset[number]
-    note = NO_WORDS if words is None else NO_KNOWN_WORD if not columns.size else ""
+    note = NO_KNOWN_WORD if not columns.size else NO_WORDS if words is None else ""
     return Explanation(
         label,
         score,

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from streamlabel.errors import DataError
+from streamlabel.stats.spectral import dense
 from streamlabel.types import FloatArray
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -51,7 +52,7 @@ class TextDirections:
     def __call__(self, texts: Sequence[str], known: Sequence[str], weights: FloatArray) -> FloatArray:
         """Directions (kinds, d, n): words, and with an encoder likeness to terms, and classifiers of like names."""
         words = self._vectorizer.transform([spelled(text) for text in texts])
-        rows = np.asarray(words.toarray() if sparse.issparse(words) else words, dtype=np.float64).T
+        rows = np.asarray(dense(words), dtype=np.float64).T
         if self._encoder is None:
             return rows[None]
         names, others = self._encoded(texts), self._encoded(known)
@@ -85,7 +86,8 @@ class TextDirections:
         vectors = np.asarray(self._encoder.encode(texts), dtype=np.float64)
         if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
             raise DataError(
-                f"the encoder of names gave shape {vectors.shape} for {len(texts)} texts; it must give one finite vector each"
+                f"the encoder of names gave shape {vectors.shape} for {len(texts)} texts; "
+                "it must give one finite vector each"
             )
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float64).tiny)
 
@@ -105,6 +107,7 @@ def check_reader(content: Any, version: str, source: object) -> None:
     if known != version:
         asks = f"names were read by {known!r}" if known else "names were not read"
         raise DataError(
-            f"{asks} when this tagger was saved, and are now to be read by {version!r}; open it with the same (names=...)",
+            f"{asks} when this tagger was saved, and are now to be read by {version!r}; "
+            "open it with the same (names=...)",
             source=source,
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from streamlabel.stats.spectral import dense
 from streamlabel.types import FloatArray
 
 ALIKE = 0.8  # cosine from which two texts ask the same
@@ -25,16 +26,17 @@ class Question:
 
 
 def choose_questions(
-    X: Any, scores: FloatArray, threshold: float, n_yes: int, n: int, seed: int
+    X: Any, scores: FloatArray, threshold: float, n_yes: int, n: int, seed: int, n_asked: int = 0
 ) -> list[tuple[int, str]]:
     """Rows to ask about, best first, each with the reason: in turn the highest scores and those next to the threshold.
 
     With fewer than three yes the highest scores come first: without a yes nothing else can be learned. Texts that are
-    nearly the same as one that is asked already are left for later.
+    nearly the same as one that is asked already are left for later. ``n_asked`` were asked before: the turns go on.
     """
     by_score = np.argsort(-scores, kind="stable").tolist()
     by_doubt = np.argsort(np.abs(scores - threshold), kind="stable").tolist()
-    turns = [(by_score, TOP)] * max(3 - n_yes, 0) + [(by_doubt, UNSURE), (by_doubt, UNSURE), (by_score, TOP)] * n
+    usual = [(by_doubt, UNSURE), (by_doubt, UNSURE), (by_score, TOP)] * (n + 1)
+    turns = [(by_score, TOP)] * max(3 - n_yes, 0) + usual[n_asked % 3 :]
     unit = _unit_rows(X)
     taken: list[tuple[int, str]] = []
     asked: set[int] = set()
@@ -52,7 +54,7 @@ def choose_questions(
 
 
 def _unit_rows(X: Any) -> Any:
-    if sparse.issparse(X):
+    if not isinstance(X, np.ndarray):
         lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
         return sparse.csr_array(sparse.diags_array(1.0 / np.where(lengths > 0, lengths, 1.0)) @ X)
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
@@ -60,5 +62,4 @@ def _unit_rows(X: Any) -> Any:
 
 
 def _likeness(unit: Any, at: int, others: list[int]) -> FloatArray:
-    product = unit[others] @ unit[[at]].T
-    return np.asarray(product.toarray() if sparse.issparse(product) else product).ravel()
+    return dense(unit[others] @ unit[[at]].T).ravel()

@@ -38,8 +38,8 @@ from streamlabel.tagging.suggester import AT_ONCE, best_labels
 from streamlabel.tagging.text_answers import (
     Answers,
     TextIndex,
+    TextPool,
     check_known_words,
-    digest,
     filled_rows,
     gather_answers,
     no_known_words,
@@ -47,7 +47,7 @@ from streamlabel.tagging.text_answers import (
     read_tags,
 )
 from streamlabel.tagging.vectorizers import VectorizerState, make_vectorizer, restore_vectorizer, vectorizer_state
-from streamlabel.types import CSR, FloatArray
+from streamlabel.types import CSR, BoolArray, FloatArray
 from streamlabel.validation import check_label_names
 
 
@@ -161,20 +161,27 @@ class Tagger(BaseEstimator):
         Scores order the labels; where they mean yes is the label's own threshold, which `predict` uses. A text without
         a known word scores as an empty one (`knows`).
         """
-        k = check_k(k)
         if isinstance(texts, str):
             return self.suggest([texts], k)[0]
-        found: list[list[tuple[str, float]]] = []
-        for state, scores in self._scores(texts):
-            found += best_labels(state.names, scores, k)
+        return [found for found, _ in self.suggest_known(texts, k)]
+
+    def suggest_known(self, texts: Iterable[str], k: int = 5) -> list[tuple[list[tuple[str, float]], bool]]:
+        """For each text what `suggest` gives, and whether any word of it is known; if not, no label is a yes."""
+        k = check_k(k)
+        found: list[tuple[list[tuple[str, float]], bool]] = []
+        for state, scores, known in self._scores(texts):
+            found += zip(best_labels(state.names, scores, k), known.tolist(), strict=True)
         return found
 
     def predict(self, texts: Iterable[str]) -> list[list[str]]:
-        """Predict, for each text, the labels whose score exceeds their threshold, in order of arrival."""
+        """Predict, for each text, the labels whose score exceeds their threshold, in order of arrival.
+
+        A text without a known word gets none.
+        """
         return [
             [state.names[j] for j in np.flatnonzero(row).tolist()]
-            for state, scores in self._scores(texts)
-            for row in np.asarray(scores > state.decisions.thresholds)
+            for state, scores, known in self._scores(texts)
+            for row in np.asarray((scores > state.decisions.thresholds) & known[:, None])
         ]
 
     def knows(self, texts: Iterable[str]) -> list[bool]:
@@ -201,7 +208,7 @@ class Tagger(BaseEstimator):
         no: Iterable[str | int] = (),
         *,
         about: str = "",
-        pool: Iterable[str] | None = None,
+        pool: Iterable[str] | TextPool | None = None,
         sampled: bool = False,
     ) -> LearnReport:
         """Learn a new label. The others stay as they are, to the last bit of every score.
@@ -211,7 +218,7 @@ class Tagger(BaseEstimator):
             nothing here.
         about : a description, read as part of the name
         pool : texts as they come now, that nobody has looked at: by them is told how often the label applies, where its
-            threshold lies and how good it is. Default: the texts of fit.
+            threshold lies and how good it is. Texts, or what `pool` made of them. Default: the texts of fit.
         sampled : the answers are those of texts drawn at random, every one of them. They are then taken at their word,
             and name and pool are not used.
         """
@@ -222,7 +229,7 @@ class Tagger(BaseEstimator):
         answers: Mapping[str, tuple[Iterable[str | int], Iterable[str | int]]],
         *,
         about: Mapping[str, str] | None = None,
-        pool: Iterable[str] | None = None,
+        pool: Iterable[str] | TextPool | None = None,
         sampled: bool = False,
     ) -> list[LearnReport]:
         """Learn several labels at once, ``{name: (yes, no)}``: all of them, or none if something is wrong."""
@@ -245,7 +252,7 @@ class Tagger(BaseEstimator):
         no: Iterable[str | int] = (),
         *,
         about: str = "",
-        pool: Iterable[str] | None = None,
+        pool: Iterable[str] | TextPool | None = None,
         sampled: bool = False,
     ) -> LearnReport:
         """Learn a label of `learn` anew, from these answers alone. The others stay as they are."""
@@ -261,7 +268,7 @@ class Tagger(BaseEstimator):
         *,
         asked: bool = False,
         about: str = "",
-        pool: Iterable[str] | None = None,
+        pool: Iterable[str] | TextPool | None = None,
     ) -> LearnReport:
         """Learn a label further: from the answers it has and from these, which count where they contradict.
 
@@ -272,29 +279,33 @@ class Tagger(BaseEstimator):
         name = self.classifier_.state_.names[number]
         return self._learn((name,), [(yes, no)], {name: about}, pool, False, number, more=True, asked=asked)[0]
 
-    def answer(self, label: str, text: str, yes: bool, *, pool: Iterable[str] | None = None) -> LearnReport:
+    def answer(self, label: str, text: str, yes: bool, *, pool: Iterable[str] | TextPool | None = None) -> LearnReport:
         """Answer one question (`next`) about a label, and learn it again from all of its answers."""
         return self.learn_more(label, *(([text], []) if yes else ([], [text])), asked=True, pool=pool)
 
-    def next(self, label: str, pool: Iterable[str], n: int = 10) -> list[Question]:
+    def pool(self, texts: Iterable[str] | TextPool) -> TextPool:
+        """Texts as they come, read once, to be used again and again: by `learn`, `answer` and `next`."""
+        if isinstance(texts, TextPool):
+            return texts
+        self._check_fitted()
+        once = list(dict.fromkeys(check_texts(texts)))
+        return TextPool(self._features(once) if once else self._no_rows(), TextIndex.of(once).digests, tuple(once))
+
+    def next(self, label: str, pool: Iterable[str] | TextPool, n: int = 10) -> list[Question]:
         """The n texts of a pool whose answers would help a label most, the best first (`tagging.questions`)."""
         number = self._number(label)
-        texts = list(dict.fromkeys(check_texts(pool)))
-        known = self._examples(number)
-        if known is not None:
-            answered = {one.tobytes() for one in known.digests}
-            texts = [text for text in texts if digest(text) not in answered]
-        if not texts:
+        looked, known = self.pool(pool), self._examples(number)
+        left = np.arange(len(looked.texts)) if known is None else looked.besides(known.digests)
+        left = left[filled_rows(looked.rows[left])]
+        if not left.size:
             return []
-        state = self.classifier_.state_
-        X = self._features(texts)
+        X, state = looked.rows[left], self.classifier_.state_
         scores = state.classifiers.scores(X, np.array([number]))[:, 0]
         chances = sigmoid(scores, state.decisions.slope[number], state.decisions.offset[number])
-        n_yes = 0 if known is None else int(known.answers.sum())
-        chosen = choose_questions(
-            X, scores, float(state.decisions.thresholds[number]), n_yes, n, self.classifier_.random_state
-        )
-        return [Question(texts[at], float(chances[at]), float(scores[at]), why) for at, why in chosen]
+        n_yes, n_asked = (0, 0) if known is None else (int(known.answers.sum()), int(known.asked.sum()))
+        threshold = float(state.decisions.thresholds[number])
+        chosen = choose_questions(X, scores, threshold, n_yes, n, self.classifier_.random_state, n_asked)
+        return [Question(looked.texts[left[at]], float(chances[at]), float(scores[at]), why) for at, why in chosen]
 
     def estimate(self, label: str) -> Estimate | None:
         """How good a label was thought to be when it was learned; None if nothing was estimated."""
@@ -318,9 +329,8 @@ class Tagger(BaseEstimator):
         if keep_rows:
             parts[TEXTS] = Part({}, {"digests": self.text_digests_})
         numbers = {name: number for number, name in enumerate(self.label_names_, start=1)}
-        for name in self.label_names_:
-            if (known := self._examples(numbers[name] - 1)) is not None:
-                parts[f"{ANSWERS}{numbers[name]}"] = Part(known.content())
+        for name, known in self._all_examples().items():
+            parts[f"{ANSWERS}{numbers[name]}"] = Part(known.content())
         parts[NAMES] = Part({"reader": self._reader_version()})
         write_model(Path(path), self.classifier_, keep_rows=keep_rows, parts=parts, private=private, actor=actor)
 
@@ -388,11 +398,7 @@ class Tagger(BaseEstimator):
     def in_memory(self) -> Tagger:
         """A tagger of the same labels that lives in memory: what it learns is not stored."""
         copied = copy.copy(self)
-        copied._kept = {}
-        for number, name in enumerate(self.label_names_):
-            if (known := self._examples(number)) is not None:
-                copied._kept[name] = known
-        copied._store = None
+        copied._kept, copied._store = self._all_examples(), None
         return copied
 
     def __getstate__(self) -> Any:
@@ -422,17 +428,21 @@ class Tagger(BaseEstimator):
         self._check_fitted()
         return self.classifier_.state_.names.number(str(label))
 
-    def _scores(self, texts: Iterable[str]) -> Iterator[tuple[ModelState, FloatArray]]:
-        """Scores (k, n_labels) of the texts, so many at a time, and the model that they all come from."""
+    def _scores(self, texts: Iterable[str]) -> Iterator[tuple[ModelState, FloatArray, BoolArray]]:
+        """The model, scores (k, n_labels) of the texts, so many at a time, and whether they have known words, (k,)."""
         self._check_fitted()
         checked, state = check_texts(texts), self.classifier_.state_
         for start in range(0, len(checked), AT_ONCE):
-            yield state, state.classifiers.scores(self._features(checked[start : start + AT_ONCE]))
+            X = self._features(checked[start : start + AT_ONCE])
+            yield state, state.classifiers.scores(X), filled_rows(X)
 
     def _features(self, texts: list[str]) -> Any:
         """The texts as float64 rows, sparse (csr_array) or dense, as the classifier keeps them."""
         rows = self.vectorizer_.transform(texts)
         return canonical_rows(check_array(rows, accept_sparse="csr", dtype=np.float64))
+
+    def _no_rows(self) -> Any:
+        return self._features([""])[:0]
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "classifier_"):
@@ -447,7 +457,7 @@ class Tagger(BaseEstimator):
         names: tuple[str, ...],
         given: Iterable[Any],
         about: Mapping[str, str],
-        pool: Iterable[str] | None,
+        pool: Iterable[str] | TextPool | None,
         sampled: bool,
         number: int | None,
         *,
@@ -461,19 +471,21 @@ class Tagger(BaseEstimator):
             if self._store.label_names != self.label_names_:
                 raise ConflictError(f"{self._store.path} was changed since it was read; call refresh() first")
         batch = [read_answers(name, *_pair(name, sides), self._index) for name, sides in zip(names, given, strict=True)]
-        state = self.classifier_.state_
-        looked = None if pool is None else self._pool(check_texts(pool), batch)
-        if looked is None and state.memory is not None:
-            looked = state.memory.X[np.setdiff1d(np.arange(self._index.n_rows), _rows_of(batch))]
+        looked = self._judging(pool)
         found: dict[str, LabelExamples] = {}
         facts: dict[str, tuple[FoundRecipe, Judgement]] = {}
+        if looked is None:
+            _check_without_pool(batch, more)
         if sampled or looked is None:
             grow = functools.partial(self._grown, batch=batch)
         else:
             found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
-            if more and number is not None and (before := self._examples(number)) is not None:
-                found = {name: before.joined(newer) for name, newer in found.items()}
-            grow = functools.partial(self._grown_from, found=found, pool=looked, facts=facts)
+            if more and number is not None:
+                found = {name: self._kept_of(number).joined(newer) for name, newer in found.items()}
+            left = looked.besides(np.vstack([one.digests for one in found.values()]))
+            if not left.size:
+                raise DataError("the pool holds no text that is not answered; give texts that nobody has looked at")
+            grow = functools.partial(self._grown_from, found=found, pool=looked.rows[left], facts=facts)
         self._put(grow, names, found, number)
         seconds = time.perf_counter() - begin
         where = "" if not found else "fit" if pool is None else "given"
@@ -530,9 +542,10 @@ class Tagger(BaseEstimator):
         """The answers of a label as rows, in the order they were given."""
         texts = [key for key in answers.keys if isinstance(key, str)]
         rows = [key for key in answers.keys if isinstance(key, int)]
-        said = [key in set(answers.yes) for key in (*rows, *texts)]
+        applies = set(answers.yes)
+        said = [key in applies for key in (*rows, *texts)]
         memory = self.classifier_.state_.memory
-        empty = self._features([""])[:0]
+        empty = self._no_rows()
         old = empty if memory is None or not rows else memory.X[rows]
         new = self._features(texts) if texts else empty
         examples = LabelExamples.of(texts, new, said[len(rows) :], asked=asked, about=about)
@@ -544,13 +557,12 @@ class Tagger(BaseEstimator):
             raise no_known_words(answers.name)
         return examples
 
-    def _pool(self, texts: list[str], batch: list[Answers]) -> Any:
-        """The rows of a pool without the texts that are answered now, each once."""
-        answered = {key for one in batch for key in one.keys if isinstance(key, str)}
-        kept = [text for text in dict.fromkeys(texts) if text not in answered]
-        if not kept:
-            raise DataError("the pool holds no text that is not answered; give texts that nobody has looked at")
-        return self._features(kept)
+    def _judging(self, pool: Iterable[str] | TextPool | None) -> TextPool | None:
+        """The pool that was given, or else the texts of fit; None if they are not kept."""
+        if pool is not None:
+            return self.pool(pool)
+        memory = self.classifier_.state_.memory
+        return None if memory is None else TextPool(memory.X, self._index.digests)
 
     def _examples(self, number: int) -> LabelExamples | None:
         """The answers that a label was learned from; None if they were not kept."""
@@ -560,6 +572,26 @@ class Tagger(BaseEstimator):
         if content is None:
             return None
         return LabelExamples.from_content(content, self.classifier_.n_features_in_, self._store.path)
+
+    def _kept_of(self, number: int) -> LabelExamples:
+        if (known := self._examples(number)) is None:
+            name = self.classifier_.state_.names[number]
+            raise ConflictError(
+                f"the answers that {name!r} was learned from are not kept; "
+                f"relearn({name!r}, ...) with all of its answers"
+            )
+        return known
+
+    def _all_examples(self) -> dict[str, LabelExamples]:
+        """The answers of all labels that have some."""
+        if self._store is None:
+            return dict(self._kept)
+        found = {}
+        for number in self._store.with_something_beside():
+            known = self._examples(number)
+            assert known is not None
+            found[self.classifier_.state_.names[number]] = known
+        return found
 
     def _grown_label(self, name: str) -> int:
         """The number of a label that `learn` made."""
@@ -597,7 +629,8 @@ class Tagger(BaseEstimator):
         kept, model = past.state_.memory, copy.copy(past)
         asked = gather_answers(batch, self._index.n_rows)
         if asked.rows is None:
-            assert kept is not None
+            if kept is None:
+                raise DataError(f"label {batch[0].name!r} has no answers; give texts for yes and for no")
             X = kept.X
         else:
             X = self._features(asked.texts)
@@ -607,8 +640,14 @@ class Tagger(BaseEstimator):
         return model
 
 
-def _rows_of(batch: list[Answers]) -> list[int]:
-    return [key for one in batch for key in one.keys if isinstance(key, int)]
+def _check_without_pool(batch: list[Answers], more: bool) -> None:
+    """Refuse what cannot be learned without texts that nobody has looked at."""
+    for one in batch:
+        if more or not one.yes or not one.no:
+            both = "" if more else ", or texts for yes and for no"
+            raise DataError(
+                f"label {one.name!r}: the texts of fit are not kept here; give a pool, texts as they come now{both}"
+            )
 
 
 def _pair(name: str, sides: Any) -> tuple[Any, Any]:

@@ -53,6 +53,25 @@ class TextIndex:
         raise DataError(f"{where} holds something of type {type(item).__name__}; give texts, or numbers of fit's texts")
 
 
+@dataclass(frozen=True, eq=False)
+class TextPool:
+    """Texts as they come, as rows that are made once (`Tagger.pool`); each text once.
+
+    rows : (n, d);   digests : (n, 16) uint8;   texts : () if they are not kept
+    """
+
+    rows: Any
+    digests: NDArray[np.uint8]
+    texts: tuple[str, ...] = ()
+
+    def besides(self, answered: NDArray[np.uint8]) -> IntArray:
+        """The numbers of the rows that have none of these digests."""
+        known = {one.tobytes() for one in answered}
+        if not known or not len(self.digests):
+            return np.arange(self.rows.shape[0])
+        return np.flatnonzero([one.tobytes() not in known for one in self.digests])
+
+
 @dataclass(frozen=True)
 class Answers:
     """The yes and no answers for a label: rows of `fit` and new texts, each once."""
@@ -153,5 +172,5 @@ def no_known_words(name: str) -> DataError:
     """The error for a label whose yes texts have no word that the tagger knows."""
     return DataError(
         f"no yes text of {name!r} has a word that the tagger knows, so nothing can be learned from them; give other "
-        "texts, or fit again on texts with such words"
+        "texts: words that fit never saw are ignored until the next fit"
     )

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-from streamlabel.data.terms import check_texts
+from streamlabel.data.terms import check_texts, word_pattern
 from streamlabel.data.text import TextVectorizer
 from streamlabel.errors import DataError, Hint
 from streamlabel.types import CSR, IntArray
@@ -34,15 +34,17 @@ class HashedTextVectorizer(TransformerMixin, BaseEstimator):
     ----------
     n_columns : 2 to 4,194,304; every label has a weight for each of them
     longest : words in a row that count as one term too: 1 (words only) to 5
+    numbers : whether words that begin with a digit ("2009") are terms
 
     Attributes
     ----------
     idf_ : (n_columns,) inverse document frequency weights
     """
 
-    def __init__(self, *, n_columns: int = 2**15, longest: int = 1) -> None:
+    def __init__(self, *, n_columns: int = 2**15, longest: int = 1, numbers: bool = False) -> None:
         self.n_columns = n_columns
         self.longest = longest
+        self.numbers = numbers
 
     def fit(self, texts: Iterable[str], y: Any = None) -> Self:
         """Learn the idf weights. ``y`` is not used."""
@@ -77,7 +79,7 @@ class HashedTextVectorizer(TransformerMixin, BaseEstimator):
     def to_document(self) -> dict[str, Any]:
         """The parameters and idf weights, as values that JSON knows."""
         self._check_fitted()
-        parameters = {"n_columns": int(self.n_columns), "longest": int(self.longest)}
+        parameters = {"n_columns": int(self.n_columns), "longest": int(self.longest), "numbers": self.numbers}
         return {"kind": KIND, "format": FORMAT, "parameters": parameters, "idf": self.idf_.tolist()}
 
     @classmethod
@@ -85,7 +87,8 @@ class HashedTextVectorizer(TransformerMixin, BaseEstimator):
         """Make a vectorizer from the values of `to_document`; everything is checked."""
         known = isinstance(document, dict) and document.get("kind") == KIND and document.get("format") == FORMAT
         parameters = document.get("parameters") if known else None
-        if not isinstance(parameters, dict) or set(parameters) != {"n_columns", "longest"}:
+        parameters = {"numbers": True, **parameters} if isinstance(parameters, dict) else {}  # as in `data.terms`
+        if set(parameters) != {"n_columns", "longest", "numbers"}:
             raise DataError(f"not a hashed text vectorizer of format {FORMAT}; save it again")
         vectorizer = cls(**parameters)
         vectorizer._prepare()
@@ -101,7 +104,12 @@ class HashedTextVectorizer(TransformerMixin, BaseEstimator):
             raise DataError(f"n_columns is {self.n_columns!r}; it must be a whole number, 2 to {MOST_COLUMNS}")
         if not _whole(self.longest, 1, 5):
             raise DataError(f"longest is {self.longest!r}; it must be a whole number, 1 to 5")
-        self._analyse = CountVectorizer(ngram_range=(1, int(self.longest)), strip_accents="unicode").build_analyzer()
+        if not isinstance(self.numbers, bool):
+            raise DataError(f"numbers is {self.numbers!r}; it must be true or false")
+        counter = CountVectorizer(
+            ngram_range=(1, int(self.longest)), strip_accents="unicode", token_pattern=word_pattern(self.numbers).pattern
+        )
+        self._analyse = counter.build_analyzer()
         self._hasher = FeatureHasher(int(self.n_columns), input_type="string", alternate_sign=False)
 
     def _count(self, texts: list[str]) -> Any:
