@@ -22,7 +22,7 @@ from streamlabel.tagging.names import TextDirections, spelled
 from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 
 BY_DATE = {"eurlex57k": (2006, 2012)}  # fit's rows are of the years from the first on, pool and judges from the second
-N_FIT, N_KNOWN = 5000, 300
+N_FIT, N_KNOWN = 3000, 200
 LEAST_FIT, LEAST_POOL, LEAST_TEST = 20, 5, 5  # yes that a new label has in each part
 N_EACH = 20  # rows of the pool that stand for no, for each yes, in a logistic regression
 STRENGTHS = tuple((C, weight) for C in (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0) for weight in (None, "balanced"))
