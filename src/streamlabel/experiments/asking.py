@@ -17,7 +17,7 @@ from streamlabel.streaming.found import Examples
 from streamlabel.tagging.questions import choose_questions
 from streamlabel.types import BoolArray, FloatArray, IntArray
 
-KEY = ("dataset", "start", "strategy", "n_answers", "seed", "protocol")
+KEY = ("dataset", "start", "method", "n_answers", "seed", "protocol")
 PROTOCOL = 1  # raised when a record comes to mean something else, so that old and new ones are never compared
 SHOWN = (0, 5, 10, 20, 50)
 ENDS = (5, 10, 15, 20, 30, 40, 50)  # how many answers there are when the label is learned again
@@ -30,14 +30,15 @@ MEASURES = (Measure("f1", "F1"), Measure("average_precision", "average precision
 class AnswersRecord:
     """New labels after so many answers; means over labels, measures in percent, on rows that judge.
 
-    start : what a label was learned from before the first question (`STARTS`);   strategy : who chose the questions
+    start : what a label was learned from before the first question (`STARTS`)
+    method : the strategy that chose the questions (`STRATEGIES`)
     n_answers : to questions about rows of the pool, the found examples not counted;   n_yes : yes among them
     f1 : at the label's own threshold;   said : the rows for which it says yes, for each to which it applies (median)
     """
 
     dataset: str
     start: str
-    strategy: str
+    method: str
     n_answers: int
     seed: int
     protocol: int
@@ -49,8 +50,8 @@ class AnswersRecord:
     said: float
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise ValueError(f"no strategy is called {self.strategy!r}")
+        if self.method not in STRATEGIES:
+            raise ValueError(f"no strategy is called {self.method!r}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,3 +165,69 @@ class _Learned:
         state = self._model.state_
         scores = state.classifiers.scores(self._X[rows], np.array([len(state.names) - 1]))[:, 0]
         return scores, float(state.decisions.thresholds[-1])
+
+
+def _prepared(frame: Frame) -> Frame:
+    newest = frame[frame["protocol"] == frame.groupby("dataset")["protocol"].transform("max")]
+    placed = newest.assign(panel=newest["dataset"] + ", from " + newest["start"])
+    place = placed["start"].map(STARTS)
+    return placed.assign(place=place).sort_values(["dataset", "place"], kind="stable").drop(columns="place")
+
+
+def _short(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """F1 and average precision before the first and after the last answer, a line a strategy, a column a set."""
+    most, found = int(frame["n_answers"].max()), {}
+    for (start, method), here in frame.groupby(["start", "method"], sort=False):
+        line = found.setdefault((start, method), {"from": start, "questions": method})
+        for dataset, part in here.groupby("dataset", sort=False):
+            for one in MEASURES:
+                means = part.groupby("n_answers")[one.field].mean()
+                line[f"{dataset}: {one.title}"] = f"{means.loc[0]:.1f} to {means.loc[most]:.1f}"
+    return list(found.values())
+
+
+def _plot(measure: Measure) -> Plot:
+    return Plot(
+        measure.field.replace("_", "-"),
+        f"New labels: {measure.title} against the number of answers",
+        "n_answers",
+        measure.field,
+        "answers to questions",
+        f"{measure.title}, mean over labels (%)",
+        "The learner is the same; lines differ in who chooses the texts that are asked about. Bands are standard errors "
+        "over seeds.",
+        panel="panel",
+    )
+
+
+_ROWS = ("start", "method")
+_TITLES = {"start": "from", "method": "questions", "n_answers": "{} answers"}
+PAGE = PageSpec(
+    prepare=_prepared,
+    order=tuple(STRATEGIES),
+    tables={
+        "answers": Pivot(MEASURES, _ROWS, "n_answers", "error", _TITLES),
+        "found": Pivot((Measure("n_yes", "yes among the answers"),), _ROWS, "n_answers", "", _TITLES),
+        "short": _short,
+    },
+    plots=tuple(map(_plot, MEASURES)),
+)
+EXPERIMENT = Experiment(
+    name="questions",
+    title="Which texts are worth an answer",
+    explanation=(
+        "New labels after so many answers to questions, by who chose the questions.\n\n"
+        "A label begins with its name, or with its name and two yes. Questions are about rows of a pool, and answers "
+        "are the truth; the label is learned again after every few. It is judged on rows that are neither."
+    ),
+    record=AnswersRecord,
+    key=KEY,
+    datasets=("bibtex", "citeulike-t-min5", "eurlex57k"),
+    quick_datasets=(NEWS_CORPUS,),
+    tasks=tasks,
+    keys=keys,
+    run=run,
+    page=PAGE,
+    seeds=3,
+    quick_seeds=1,
+)

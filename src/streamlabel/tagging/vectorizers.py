@@ -107,7 +107,9 @@ class HashedTextVectorizer(TransformerMixin, BaseEstimator):
         if not isinstance(self.numbers, bool):
             raise DataError(f"numbers is {self.numbers!r}; it must be true or false")
         counter = CountVectorizer(
-            ngram_range=(1, int(self.longest)), strip_accents="unicode", token_pattern=word_pattern(self.numbers).pattern
+            ngram_range=(1, int(self.longest)),
+            strip_accents="unicode",
+            token_pattern=word_pattern(self.numbers).pattern,
         )
         self._analyse = counter.build_analyzer()
         self._hasher = FeatureHasher(int(self.n_columns), input_type="string", alternate_sign=False)
