@@ -51,7 +51,6 @@ LATER = (-0.25, 0.7)
 MOST_KNOWN = 2000  # labels whose classifiers may speak for a name that is like theirs
 MOST_JUDGED = 2000  # rows of a pool by which scores are judged
 SMALLEST_POOL = 4
-_KNOWN = 30.0  # log-odds of a text that was answered
 _TAIL = np.log(0.2)  # only the upper part of a pool is looked at: below, yes is rare for every label
 
 
@@ -141,7 +140,8 @@ def size_class(n_yes: int) -> int:
 
 def _features(scores: FloatArray, pool: FloatArray, yes: FloatArray) -> FloatArray:
     """What the log-odds are linear in, (n, 4): 1, log z, log m, log T. ``pool`` is sorted."""
-    middle, spread = float(np.median(pool)), max(float(pool.std()), np.finfo(np.float64).tiny)
+    middle, spread = float(np.median(pool)), float(pool.std())
+    spread = spread if spread > 1e-9 * max(abs(middle), 1e-9) else np.inf  # scores that do not differ say nothing
     z = np.maximum((scores - middle) / spread, 0.3)
     m = max(float((yes.mean() - middle) / spread), 0.5) if yes.size else 1.0
     tail = (len(pool) - np.searchsorted(pool, scores, side="left") + 0.5) / (len(pool) + 1.0)
@@ -472,14 +472,14 @@ class Judgement:
     ) -> Judgement:
         """Judge a label by scores of the pool, of its yes examples, and of texts that were asked (all unseen).
 
-        Questions take the likeliest texts out of the pool. As they belong to it they are counted, with their answers:
-        ``share`` of them, drawn at random, as ``pool`` is such a share of the texts that were not asked.
+        Questions take the likeliest texts out of the pool. As they belong to it they are counted: ``share`` of them,
+        drawn at random, as ``pool`` is such a share of the texts that were not asked. What they were answered counts
+        in u only: the estimate is about texts like these, not about these.
         """
         stay = np.random.default_rng(0).random(len(asked)) < share
         whole = np.concatenate((pool, asked[stay]))
         log_odds, order = calibration.log_odds(whole, whole, yes), np.argsort(whole, kind="stable")
         log_odds[order] = np.maximum.accumulate(log_odds[order])  # a higher score is never less likely
-        log_odds[len(pool) :] = np.where(answers[stay] > 0, _KNOWN, -_KNOWN)
         mean, deviation = 0.0, calibration.deviation
         if asked.size:
             mean, deviation = calibration.updated(calibration.log_odds(asked, whole, yes), answers)
@@ -491,20 +491,21 @@ class Judgement:
         return np.asarray(np.mean([expit(self.log_odds + u) for u in self._draws()], axis=0))
 
     def threshold(self, precision: float | None = None) -> float:
-        """The score with the best expected F1 on the pool; or the lowest with at least this expected precision."""
+        """The score with the best expected F1 on the pool; or the lowest with at least this expected precision.
+
+        No label says yes to more than half of the pool. Where nothing can be told apart it says it to nothing.
+        """
         order = np.argsort(-self.pool, kind="stable")
         ranked, count = self.pool[order], np.arange(1, len(order) + 1)
         hits = np.cumsum([expit(self.log_odds[order] + u) for u in self._draws()], axis=1)
         below = np.append(ranked[1:], ranked[-1] - 1e-9)
-        apart = ranked > below  # a threshold cannot part equal scores
-        if precision is None:
-            value = (2.0 * hits / (count + hits[:, -1:])).mean(axis=0)
-            best = int(np.where(apart, value, -1.0).argmax())
-        else:
-            reached = apart & ((hits / count).mean(axis=0) >= precision)
-            if not reached.any():
-                return float(np.nextafter(ranked[0], np.inf))
-            best = int(np.flatnonzero(reached)[-1])
+        able = (ranked > below) & (count <= 0.5 * len(order))  # a threshold cannot part equal scores
+        if precision is not None:
+            able &= (hits / count).mean(axis=0) >= precision
+        if not able.any():
+            return float(np.nextafter(ranked[0], np.inf))
+        value = (2.0 * hits / (count + hits[:, -1:])).mean(axis=0)
+        best = int(np.where(able, value, -1.0).argmax()) if precision is None else int(np.flatnonzero(able)[-1])
         return float(0.5 * (ranked[best] + below[best]))
 
     def estimate(self, threshold: float) -> Estimate:
