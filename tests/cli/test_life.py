@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,24 @@ def test_from_a_file_to_a_label_that_was_not_in_it(tmp_path: Path, call: Call, a
     expected = dict(reference.suggest(DATA.texts[DATA.rows["football"][0]], 5))
     assert {one["label"]: one["score"] for one in best} == pytest.approx(expected, abs=1e-5)
     assert ask("history", model)[0]["actor"] == "eve"
+
+
+def test_fit_says_what_counts_as_a_word_and_what_reads_names(
+    tmp_path: Path, call: Call, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_tagged(tmp_path / "tagged.jsonl")
+    usual = ask("fit", tmp_path / "usual", file)
+    both = ask("fit", tmp_path / "numbers", file, "--numbers", "--names", "none")
+    assert both["n_features"] > usual["n_features"]
+    assert Tagger.open(tmp_path / "numbers").vectorizer_.numbers
+    with Tagger.open(tmp_path / "numbers", "a") as tagger:
+        assert tagger.names is None
+    said = call("add-label", tmp_path / "numbers", "soccer", code=1)
+    assert "its name is not used; give at least one example" in said.stderr
+    monkeypatch.setitem(sys.modules, "wordllama", None)
+    said = call("fit", tmp_path / "static", file, "--names", "static", code=1)
+    assert "pip install -e '.[names]'" in said.stderr
+    assert not (tmp_path / "static").exists()
 
 
 def test_add_label_says_how_often_it_fires(model: Path, ask: Ask, call: Call, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ All functions take scores and 0/1 answers (n, k) of the same rows and treat the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,21 @@ class Estimate:
     n_asked: int = 0
 
 
+def estimate_data(estimate: Estimate | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Convert an estimate, as it is or as it was stored, to JSON values with names.
+
+    What is not known (the precision of a label that never fires) is null.
+    """
+    if estimate is None:
+        return None
+    values = asdict(estimate) if isinstance(estimate, Estimate) else dict(estimate)
+    for key, value in values.items():
+        if isinstance(value, tuple | list):
+            named = zip(("value", "low", "high"), (round(v, 4) for v in value), strict=True)
+            values[key] = None if np.isnan(value[0]) else dict(named)
+    return values
+
+
 def best_f1_thresholds(scores: FloatArray, answers: FloatArray) -> FloatArray:
     """The score above which predicting a label gives the best F1, (k,); midway to the next lower score.
 
@@ -70,6 +86,21 @@ def best_f1_thresholds(scores: FloatArray, answers: FloatArray) -> FloatArray:
     columns = np.arange(scores.shape[1])
     middle = 0.5 * (ranked[best, columns] + below[best, columns])
     return np.where(positives > 0, middle, np.nan)
+
+
+def threshold_of_precision(scores: FloatArray, chances: FloatArray, precision: float) -> tuple[float, float, float]:
+    """The lowest threshold with at least this expected precision, and the precision and recall expected there.
+
+    scores, chances : (n,) of a label on a pool. If it is reached nowhere, the threshold where it is highest.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(chances[order])
+    expected, below = hits / np.arange(1, len(order) + 1), np.append(ranked[1:], ranked[-1:] - 1e-12)
+    expected[ranked == below] = -1.0  # a threshold cannot part equal scores
+    reached = np.flatnonzero(expected >= precision)
+    best = int(reached[-1]) if reached.size else int(expected.argmax())
+    middle = 0.5 * (ranked[best] + below[best])
+    return float(middle), float(expected[best]), float(hits[best] / max(hits[-1], np.finfo(np.float64).tiny))
 
 
 def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> tuple[FloatArray, FloatArray]:

@@ -64,12 +64,13 @@ class TextPool:
     digests: NDArray[np.uint8]
     texts: tuple[str, ...] = ()
 
-    def besides(self, answered: NDArray[np.uint8]) -> IntArray:
-        """The numbers of the rows that have none of these digests."""
+    def without(self, answered: NDArray[np.uint8]) -> TextPool:
+        """The pool without the texts that have these digests."""
         known = {one.tobytes() for one in answered}
-        if not known or not len(self.digests):
-            return np.arange(self.rows.shape[0])
-        return np.flatnonzero([one.tobytes() not in known for one in self.digests])
+        kept = [at for at, one in enumerate(self.digests) if one.tobytes() not in known]
+        if len(kept) == len(self.digests):
+            return self
+        return TextPool(self.rows[kept], self.digests[kept], tuple(self.texts[at] for at in kept if self.texts))
 
 
 @dataclass(frozen=True)
