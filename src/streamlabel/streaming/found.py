@@ -51,6 +51,7 @@ LATER = (-0.25, 0.7)
 MOST_KNOWN = 2000  # labels whose classifiers may speak for a name that is like theirs
 MOST_JUDGED = 2000  # rows of a pool by which scores are judged
 SMALLEST_POOL = 4
+_KNOWN = 30.0  # log-odds of a text that was answered
 _TAIL = np.log(0.2)  # only the upper part of a pool is looked at: below, yes is rare for every label
 
 
@@ -450,7 +451,7 @@ def directions_of(state: ModelState, directions: Directions, texts: Sequence[str
 class Judgement:
     """What is known about a label's scores on a pool.
 
-    pool : (n,) scores that the label was not learned from;   log_odds : (n,) of yes there
+    pool : (n,) scores of rows that it was not learned from, or without them;   log_odds : (n,) of yes there
     mean, deviation : of the label's own u
     """
 
@@ -462,15 +463,28 @@ class Judgement:
 
     @classmethod
     def of(
-        cls, calibration: Calibration, pool: FloatArray, yes: FloatArray, asked: FloatArray, answers: FloatArray
+        cls,
+        calibration: Calibration,
+        pool: FloatArray,
+        yes: FloatArray,
+        asked: FloatArray,
+        answers: FloatArray,
+        share: float = 1.0,
     ) -> Judgement:
-        """Judge a label by scores of the pool, of its yes examples, and of texts that were asked (all unseen)."""
-        log_odds, order = calibration.log_odds(pool, pool, yes), np.argsort(pool, kind="stable")
+        """Judge a label by scores of the pool, of its yes examples, and of texts that were asked (all unseen).
+
+        Questions take the likeliest texts out of the pool. As they belong to it they are counted, with their answers:
+        ``share`` of them, drawn at random, as ``pool`` is such a share of the texts that were not asked.
+        """
+        stay = np.random.default_rng(0).random(len(asked)) < share
+        whole = np.concatenate((pool, asked[stay]))
+        log_odds, order = calibration.log_odds(whole, whole, yes), np.argsort(whole, kind="stable")
         log_odds[order] = np.maximum.accumulate(log_odds[order])  # a higher score is never less likely
+        log_odds[len(pool) :] = np.where(answers[stay] > 0, _KNOWN, -_KNOWN)
         mean, deviation = 0.0, calibration.deviation
         if asked.size:
-            mean, deviation = calibration.updated(calibration.log_odds(asked, pool, yes), answers)
-        return cls(pool, log_odds, mean, deviation, len(asked))
+            mean, deviation = calibration.updated(calibration.log_odds(asked, whole, yes), answers)
+        return cls(whole, log_odds, mean, deviation, len(asked))
 
     @property
     def chances(self) -> FloatArray:
@@ -538,17 +552,22 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Rows that nobody has looked at: ``background`` stands for no in the ridge, by ``rest`` scores are judged."""
+    """Rows that nobody has looked at: ``background`` stands for no in the ridge, by ``rest`` scores are judged.
+
+    share : how many of all of them are in rest
+    """
 
     background: CSR | FloatArray
     rest: CSR | FloatArray
+    share: float = 1.0
 
     @classmethod
     def of(cls, X: CSR | FloatArray, seed: int) -> Pool:
         """Part rows into background and rest: 400 and 2,000 at most, drawn at random; a small pool is halved."""
         order = np.random.default_rng(seed).permutation(int(X.shape[0]))
         n_back = min(BACKGROUND, len(order) // 2)
-        return cls(X[np.sort(order[:n_back])], X[np.sort(order[n_back : n_back + MOST_JUDGED])])
+        rest = np.sort(order[n_back : n_back + MOST_JUDGED])
+        return cls(X[np.sort(order[:n_back])], X[rest], len(rest) / len(order))
 
 
 def learn_found(
@@ -591,9 +610,10 @@ def learn_found(
     found = yes & ~examples.asked
     chosen = unseen[:n_given][found if found.any() else yes]
     asked = examples.asked
-    judgement = Judgement.of(recipe.calibration, scores, chosen, unseen[:n_given][asked], yes[asked].astype(np.float64))
+    answered = unseen[:n_given][asked], yes[asked].astype(np.float64)
+    judgement = Judgement.of(recipe.calibration, scores, chosen, *answered, pool.share)
     scale, shift = _common_scale(judgement, state.loss)
-    judgement = replace(judgement, pool=scale * scores + shift)
+    judgement = replace(judgement, pool=scale * judgement.pool + shift)
     threshold = judgement.threshold() if parameters.threshold == "f1" else float(parameters.threshold)
     slope, offset = sigmoid_of_chances(judgement.pool, judgement.chances)
     report = LabelReport(
