@@ -20,7 +20,7 @@ LIMITS = {
     "one importer": 24,
     "chain": 25,
     "private uses": 4,
-    "longest": 640,
+    "longest": 700,
     "twice": 0,
 }
 

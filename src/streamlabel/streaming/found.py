@@ -332,7 +332,7 @@ def _solve(
 def _choose(trials: Sequence[_Trial], size: int) -> tuple[int, list[float], float]:
     """The ridge and the weights of directions with the best mean of AUC and average precision; and the gain by names.
 
-    Names count only if they gain more than `LEAST_GAIN` points, and more than the standard error of that.
+    Names count only if they gain more than `LEAST_GAIN` points, and than the standard error of that (alone: two).
     """
     truth = np.column_stack([trial.truth for trial in trials])
     kinds = len(trials[0].named)
@@ -354,7 +354,8 @@ def _choose(trials: Sequence[_Trial], size: int) -> tuple[int, list[float], floa
         judged = [judge(*one) for one in tried]
         top = max(range(len(tried)), key=lambda at: float(points(judged[at].mean())))
         gain = judged[top] - values
-        if float(gain.mean()) > max(LEAST_GAIN, float(gain.std(ddof=1)) / np.sqrt(len(gain))):
+        errors = 1.0 if size else 2.0  # a name alone has nothing else behind it, and a label may be drawn twice
+        if float(gain.mean()) > max(LEAST_GAIN, errors * float(gain.std(ddof=1)) / np.sqrt(len(gain))):
             (best, given), values = tried[top], judged[top]
     return best, given, float(points(values.mean() - alone[start].mean()))
 
