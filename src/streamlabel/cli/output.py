@@ -22,6 +22,7 @@ SHELL_WORDS = {
     Hint.CREATE: "'streamlabel fit {} FILE' makes one",
     Hint.DOCTOR: f"run {_DOCTOR}",
     Hint.DOCTOR_OR_BACKUP: f"run {_DOCTOR}, or restore it from a backup",
+    Hint.FEWER_FEATURES: "--max-features {} keeps as many as there is room for; or learn fewer labels or rows",
     Hint.FORMAT: "--format gives it, one of {}",
     Hint.HISTORY: "'streamlabel history MODEL' says what there was",
     Hint.LABELS: "'streamlabel labels MODEL' lists all",

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from streamlabel.errors import ConflictError, DataError
 from streamlabel.metrics.topk import top_k
 from streamlabel.stats.threads import one_thread, one_thread_if_small
-from streamlabel.streaming.adopt import checked_classifiers, linear_parts
+from streamlabel.streaming.adopt import checked_classifiers, linear_parts, scale_of
 from streamlabel.streaming.annotated import check_both_answers, rows_asked
 from streamlabel.streaming.arrival import learn_labels
 from streamlabel.streaming.blocks import ClassifierBlocks
@@ -224,8 +224,14 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     def from_estimator(
         cls, estimator: Any, label_names: Iterable[str] | None = None, **parameters: Any
     ) -> StreamingLabelClassifier:
-        """Adopt a fitted scikit-learn linear model: one-vs-rest, multi-output, or one with `coef_` (m, d)."""
+        """Adopt a fitted scikit-learn linear model: one-vs-rest, multi-output, or one with `coef_` (m, d).
+
+        Without ``loss`` new labels are learned by the one whose scores are on the model's scale, so that all labels can
+        be ranked together: logistic for a logistic regression, squared_hinge for margins (support vector machines,
+        ridge classifiers), else squared.
+        """
         coef, intercept = linear_parts(estimator)
+        parameters.setdefault("loss", scale_of(estimator))
         return cls.from_coef(coef, intercept, label_names, **parameters)
 
     def add_labels(

@@ -33,7 +33,7 @@ from streamlabel.streaming.state import ModelState
 from streamlabel.tagging.examples import LabelExamples
 from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
 from streamlabel.tagging.learn_report import LearnReport, report_label, unknown_words
-from streamlabel.tagging.names import TextDirections, check_reader
+from streamlabel.tagging.names import TextDirections, check_reader, stored_reader
 from streamlabel.tagging.questions import Question, choose_questions
 from streamlabel.tagging.suggester import AT_ONCE, best_labels
 from streamlabel.tagging.text_answers import (
@@ -64,7 +64,8 @@ class Tagger(BaseEstimator):
         Objects are cloned and fitted by `fit`; a function is used as it is (pass ``vectoriser.transform`` to keep one
         that is fitted already).
     classifier : StreamingLabelClassifier, cloned by `fit`; None for one with its defaults
-    names : what reads the names of labels: "words", an encoder (`tagging.names.NameEncoder`), or None for nothing
+    names : what reads the names of labels: "words", "static" (words, and static embeddings: extra ``names``), an
+        encoder of your own (`tagging.names.NameEncoder`), or None for nothing
 
     Attributes
     ----------
@@ -108,8 +109,10 @@ class Tagger(BaseEstimator):
         if not isinstance(classifier, StreamingLabelClassifier):
             raise DataError(f"classifier is of type {type(classifier).__name__}; give a StreamingLabelClassifier")
         vectorizer = make_vectorizer(self.vectorizer, len(checked))
+        reader = TextDirections.of(self.names, vectorizer)
         learned = clone(classifier).fit(vectorizer.fit_transform(checked), Y, label_names=names)
         self._adopt(vectorizer, learned, TextIndex.of(checked))
+        self._reader = reader
         return self
 
     @classmethod
@@ -346,14 +349,15 @@ class Tagger(BaseEstimator):
         mode: str = "r",
         *,
         vectorizer: Any = None,
-        names: Any = "words",
+        names: Any = "stored",
         mapped: bool = True,
         actor: str = "",
     ) -> Self:
         """Open a saved tagger to read ("r") or to learn ("a"): then a label is on the disk when `learn` returns.
 
         vectorizer : the fitted one, or the function, if the tagger was saved with one of the user's own
-        names : what reads names, as it was when the tagger was saved
+        names : what reads names; "stored" is what did when the tagger was saved. An encoder of the user's own is not
+            stored: pass it again to learn
         mapped : False reads the classifiers instead of mapping their files (`ModelStore.open`)
         """
         store = ModelStore.open(path, mode, mapped=mapped, actor=actor)
@@ -364,13 +368,17 @@ class Tagger(BaseEstimator):
             raise
 
     @classmethod
-    def of_store(cls, store: ModelStore, *, vectorizer: Any = None, names: Any = "words") -> Self:
+    def of_store(cls, store: ModelStore, *, vectorizer: Any = None, names: Any = "stored") -> Self:
         """Make the tagger of a store that is open already; it can learn if the store was opened to append."""
         parts = store.parts()
         if VECTORIZER not in parts:
             raise DataError("a model without texts", source=store.path, hint=Hint.TAKES_ROWS)
         part = store.get_part(VECTORIZER)
         digests = store.get_part(TEXTS).arrays.get("digests") if TEXTS in parts and store.can_write else None
+        read_by = store.get_part(NAMES).content if NAMES in parts else {}
+        stored = isinstance(names, str) and names == "stored"
+        if stored:
+            names = stored_reader(read_by, store.path, learning=store.can_write)
         tagger = cls.from_parts(
             VectorizerState(part.content, part.arrays),
             store.model(learning=store.can_write),
@@ -379,8 +387,8 @@ class Tagger(BaseEstimator):
             names=names,
         )
         tagger._store = store
-        if NAMES in parts and store.can_write:
-            check_reader(store.get_part(NAMES).content, tagger._reader_version(), store.path)
+        if not stored and store.can_write:
+            check_reader(read_by, tagger._reader_version(), store.path)
         return tagger
 
     @property
@@ -488,6 +496,9 @@ class Tagger(BaseEstimator):
             found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
             if more and number is not None:
                 found = {name: self._kept_of(number).joined(newer) for name, newer in found.items()}
+            for name, one in found.items():
+                if one.answers.any() and not filled_rows(one.rows[one.answers]).any():
+                    raise no_known_words(name)
             left = looked.without(np.vstack([one.digests for one in found.values()])).rows
             if not left.shape[0]:
                 raise DataError("the pool holds no text that is not answered; give texts that nobody has looked at")
@@ -558,9 +569,6 @@ class Tagger(BaseEstimator):
         if rows:
             digests = np.vstack((self._index.digests[rows], examples.digests))
             examples = LabelExamples(stack(old, new), digests, np.array(said), np.full(len(said), asked), about)
-        yes = examples.answers
-        if yes.any() and not filled_rows(examples.rows[yes]).any():
-            raise no_known_words(answers.name)
         return examples
 
     def _judging(self, pool: Iterable[str] | TextPool | None) -> TextPool | None:
@@ -612,7 +620,7 @@ class Tagger(BaseEstimator):
         if self.names is None:
             return None
         if self._reader is None:
-            self._reader = TextDirections(self.vectorizer_, None if self.names == "words" else self.names)
+            self._reader = TextDirections.of(self.names, self.vectorizer_)
         return self._reader
 
     def _reader_version(self) -> str:
