@@ -28,7 +28,7 @@ from streamlabel.tagging import learn_report
 from streamlabel.tagging.learn_report import LearnReport, count_fires
 from streamlabel.tagging.questions import Question
 from streamlabel.tagging.tagger import Tagger
-from streamlabel.tagging.text_answers import TextIndex
+from streamlabel.tagging.text_answers import ENOUGH, TextIndex
 from streamlabel.types import Dataset, TextDataset
 
 Sides: TypeAlias = tuple[list[str], list[str]]  # texts for yes, and for no
@@ -38,7 +38,6 @@ UNKNOWN = {"", "none", "null", "nan", "?", "unknown", "ignore"}
 SHOWN_WORDS = 8
 SHOWN, SHOWN_TO_ASK = 200, 600  # characters of a text
 NOTHING_LEFT = "no text of the pool is left to ask about"
-LEAST_POOL = 100  # texts by which a label can be judged; with fewer it is judged by those of fit
 
 
 @click.command("add-label")
@@ -356,7 +355,7 @@ def _write_questions(questions: list[Question], out: Path) -> None:
 def _ask(tagger: Tagger, label: str, texts: list[str]) -> None:
     """Ask about one text after the other; each answer is on the disk before the next question is put."""
     pool = tagger.pool(texts)
-    left, judged = pool, pool if len(pool.texts) >= LEAST_POOL else None
+    left, judged = pool, pool if len(pool.texts) >= ENOUGH else None
     n_yes = n_no = 0
     while questions := tagger.next(label, left, 1):
         (question,) = questions

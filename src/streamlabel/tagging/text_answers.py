@@ -17,6 +17,7 @@ from streamlabel.types import CSR, FloatArray, IntArray
 from streamlabel.validation import canonical_labels, check_label_names, default_label_names
 
 DIGEST = 16
+ENOUGH = 100  # texts of a pool by which a label can be judged; with fewer, those of fit are the better pool
 Key: TypeAlias = int | str  # a row of `fit`, or a text that is not among them
 
 
