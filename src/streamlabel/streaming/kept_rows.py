@@ -157,10 +157,9 @@ class LaterRows:
 
     def joined(self, newer: LaterRows) -> LaterRows:
         """These rows, then newer ones."""
-        if isinstance(self.X, np.ndarray):
-            X: CSR | FloatArray = np.vstack((self.X, newer.X))
-        else:
-            X = sparse.csr_array(sparse.vstack((self.X, newer.X), format="csr"))
+        both: Any = self.X, newer.X
+        dense = isinstance(self.X, np.ndarray)
+        X = np.vstack(both) if dense else sparse.csr_array(sparse.vstack(both, format="csr"))
         labels = sparse.csr_array(sparse.vstack((self.labels, newer.labels), format="csr"))
         return LaterRows(X, labels, np.vstack((self.known, newer.known)))
 
