@@ -11,7 +11,7 @@ pool ("current"). Bibtex and CiteULike: `StreamingLabelClassifier.add_found`, wh
 
 Rivals get the same answers: scikit-learn's logistic regression with 20 random rows of the pool for each yes as no, its
 strength and class weights chosen for each number of yes on known tags (by F1 for the threshold 0.5, by the mean of AUC
-and average precision for the other); and the nearest centroid (mean of yes minus mean of the pool). Both once with their
+and average precision for the other); and the nearest centroid (mean of yes minus mean of the pool). Both once with the
 usual threshold (0.5; the midpoint), and once with the best F1 in cross-validation on their own answers. The name is
 given to us alone, but for two lines, where it is another yes text of the logistic regression. Test rows choose nothing.
 """
