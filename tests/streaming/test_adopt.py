@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import copy
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.ensemble import BaggingClassifier
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    LogisticRegressionCV,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+)
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 from streamlabel import StreamingLabelClassifier
+from streamlabel.data.load import load_dataset
 from streamlabel.errors import DataError
 
 
@@ -100,3 +112,57 @@ def test_what_cannot_be_adopted_is_named(case):
         StreamingLabelClassifier.from_coef(np.ones((2, 4)), [1.0, 2.0, 3.0])
     with pytest.raises(DataError, match="NaN or infinity"):
         StreamingLabelClassifier.from_coef([[np.nan, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "loss"),
+    [
+        (OneVsRestClassifier(LogisticRegression()), "logistic"),
+        (OneVsRestClassifier(LogisticRegressionCV(cv=2)), "logistic"),
+        (MultiOutputClassifier(SGDClassifier(loss="log_loss", random_state=0)), "logistic"),
+        (OneVsRestClassifier(SGDClassifier(random_state=0)), "squared_hinge"),
+        (OneVsRestClassifier(LinearSVC()), "squared_hinge"),
+        (RidgeClassifier(), "squared_hinge"),
+        (Ridge(), "squared"),
+        (LinearRegression(), "squared"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else repr(value),
+)
+@pytest.mark.filterwarnings("ignore")  # of scikit-learn, about parameters that will change
+def test_new_labels_are_learned_on_the_scale_of_the_adopted_ones(case, estimator, loss):
+    X, Y, _ = case
+    theirs = estimator.fit(X, Y[:, :3])
+    clf = StreamingLabelClassifier.from_estimator(theirs)
+    assert clf.loss_ == loss
+    again = clf.add_labels(X, Y[:, 0], ["the first again"])  # as the adopted label: scores of the same size
+    scores = again.decision_function(X)
+    assert 0.5 < scores[:, 3].std() / scores[:, 0].std() < 3.0
+    assert abs(np.median(scores[:, 3] - scores[:, 0])) < 0.5 * scores[:, 0].std()
+    assert StreamingLabelClassifier.from_estimator(theirs, loss="squared").loss_ == "squared"
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_adopted_and_new_labels_share_the_first_places_of_bibtex():
+    folder = os.environ.get("STREAMLABEL_DATA")
+    if not folder or not Path(folder, "bibtex").is_dir():
+        pytest.skip("STREAMLABEL_DATA has no bibtex")
+    train, test = (
+        load_dataset(f"{folder}/bibtex/bibtex-{part}.arff", xml=f"{folder}/bibtex/bibtex.xml")
+        for part in ("train", "test")
+    )
+    order = np.random.default_rng(0).permutation(train.n_labels)
+    Y, truth = (one.Y.toarray().astype(int)[:, order] for one in (train, test))
+    whole = OneVsRestClassifier(LogisticRegression(solver="liblinear")).fit(train.X, Y)
+    part = copy.copy(whole)
+    part.estimators_ = whole.estimators_[:120]
+    mixed = StreamingLabelClassifier.from_estimator(part).add_labels(train.X, Y[:, 120:])
+
+    def precision(scores):
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :5]
+        return 100.0 * np.take_along_axis(truth, best, axis=1).mean(), 100.0 * (best >= 120).mean()
+
+    at_5, share = precision(mixed.decision_function(test.X))
+    reference, usual = precision(whole.decision_function(test.X))
+    assert at_5 > reference - 1.5  # 27.2 and 28.2; with the squared loss 18.9
+    assert share < usual + 12.0  # 28.9 and 19.7, of the true labels 21.5; with the squared loss 85.5

@@ -51,7 +51,7 @@ def test_hashing_leaves_numbers_out_unless_wanted() -> None:
     older = both.to_document()
     del older["parameters"]["numbers"]
     assert HashedTextVectorizer.from_document(older).to_document() == both.to_document()
-    with pytest.raises(DataError, match="^numbers is 1; it must be"):
+    with pytest.raises(DataError, match=r"^numbers is 1; it must be"):
         HashedTextVectorizer(numbers=1).fit(texts)
 
 

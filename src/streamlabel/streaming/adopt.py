@@ -15,6 +15,8 @@ from streamlabel.stats.spectral import dense
 from streamlabel.types import FloatArray
 from streamlabel.validation import check_label_names, default_label_names
 
+_MARGINS = {"LinearSVC", "SVC", "NuSVC", "RidgeClassifier", "RidgeClassifierCV", "SGDClassifier"}
+
 
 def checked_classifiers(
     coef: ArrayLike, intercept: ArrayLike | None, label_names: Iterable[str] | None
@@ -54,6 +56,19 @@ def linear_parts(estimator: Any) -> tuple[FloatArray, FloatArray]:
     if len(coef) > 1 and hasattr(estimator, "support_vectors_"):
         raise DataError(f"{name} has one classifier for each pair of classes; put it into OneVsRestClassifier")
     return coef, intercept
+
+
+def scale_of(estimator: Any) -> str:
+    """The loss whose scores are on the scale of this model's: log-odds, margins around -1 and 1, or answers 0 and 1.
+
+    What is not known counts as the last. Ridge classifiers learn -1 and 1, so their scores are margins.
+    """
+    if isinstance(estimator, OneVsRestClassifier | MultiOutputClassifier):
+        return scale_of(estimator.estimators_[0])
+    kinds = {kind.__name__ for kind in type(estimator).__mro__}  # by name: importing them all takes long
+    if "LogisticRegression" in kinds or getattr(estimator, "loss", None) == "log_loss":
+        return "logistic"
+    return "squared_hinge" if kinds & _MARGINS else "squared"
 
 
 def _coefficients(estimator: Any) -> tuple[FloatArray, FloatArray]:

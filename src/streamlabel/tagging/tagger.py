@@ -24,7 +24,8 @@ from streamlabel.metrics.topk import check_k
 from streamlabel.store.append import write_model
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import ANSWERS, NAMES, TEXTS, VECTORIZER, Part
-from streamlabel.streaming.calibration import Estimate, sigmoid
+from streamlabel.streaming.blocks import SharedList
+from streamlabel.streaming.calibration import Estimate, sigmoid, threshold_of_precision
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.found import FoundRecipe, Judgement, stack
 from streamlabel.streaming.inputs import canonical_rows
@@ -32,7 +33,7 @@ from streamlabel.streaming.state import ModelState
 from streamlabel.tagging.examples import LabelExamples
 from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
 from streamlabel.tagging.learn_report import LearnReport, report_label, unknown_words
-from streamlabel.tagging.names import TextDirections, check_reader
+from streamlabel.tagging.names import TextDirections, check_reader, stored_reader
 from streamlabel.tagging.questions import Question, choose_questions
 from streamlabel.tagging.suggester import AT_ONCE, best_labels
 from streamlabel.tagging.text_answers import (
@@ -63,7 +64,8 @@ class Tagger(BaseEstimator):
         Objects are cloned and fitted by `fit`; a function is used as it is (pass ``vectoriser.transform`` to keep one
         that is fitted already).
     classifier : StreamingLabelClassifier, cloned by `fit`; None for one with its defaults
-    names : what reads the names of labels: "words", an encoder (`tagging.names.NameEncoder`), or None for nothing
+    names : what reads the names of labels: "words", "static" (words, and static embeddings: extra ``names``), an
+        encoder of your own (`tagging.names.NameEncoder`), or None for nothing
 
     Attributes
     ----------
@@ -107,8 +109,10 @@ class Tagger(BaseEstimator):
         if not isinstance(classifier, StreamingLabelClassifier):
             raise DataError(f"classifier is of type {type(classifier).__name__}; give a StreamingLabelClassifier")
         vectorizer = make_vectorizer(self.vectorizer, len(checked))
+        reader = TextDirections.of(self.names, vectorizer)
         learned = clone(classifier).fit(vectorizer.fit_transform(checked), Y, label_names=names)
         self._adopt(vectorizer, learned, TextIndex.of(checked))
+        self._reader = reader
         return self
 
     @classmethod
@@ -269,15 +273,19 @@ class Tagger(BaseEstimator):
         asked: bool = False,
         about: str = "",
         pool: Iterable[str] | TextPool | None = None,
+        precision: float | None = None,
     ) -> LearnReport:
         """Learn a label further: from the answers it has and from these, which count where they contradict.
 
         asked : these texts were put as questions (`next`), not found because of their answer; only then do they tell
             how often the label is right
+        precision : put the threshold where at least this precision is expected, instead of the best F1
         """
         number = self._grown_label(name)
         name = self.classifier_.state_.names[number]
-        return self._learn((name,), [(yes, no)], {name: about}, pool, False, number, more=True, asked=asked)[0]
+        return self._learn(
+            (name,), [(yes, no)], {name: about}, pool, False, number, more=True, asked=asked, precision=precision
+        )[0]
 
     def answer(self, label: str, text: str, yes: bool, *, pool: Iterable[str] | TextPool | None = None) -> LearnReport:
         """Answer one question (`next`) about a label, and learn it again from all of its answers."""
@@ -295,17 +303,17 @@ class Tagger(BaseEstimator):
         """The n texts of a pool whose answers would help a label most, the best first (`tagging.questions`)."""
         number = self._number(label)
         looked, known = self.pool(pool), self._examples(number)
-        left = np.arange(len(looked.texts)) if known is None else looked.besides(known.digests)
-        left = left[filled_rows(looked.rows[left])]
-        if not left.size:
+        looked = looked if known is None else looked.without(known.digests)
+        filled = np.flatnonzero(filled_rows(looked.rows))
+        if not filled.size:
             return []
-        X, state = looked.rows[left], self.classifier_.state_
+        X, state = looked.rows[filled], self.classifier_.state_
         scores = state.classifiers.scores(X, np.array([number]))[:, 0]
         chances = sigmoid(scores, state.decisions.slope[number], state.decisions.offset[number])
         n_yes, n_asked = (0, 0) if known is None else (int(known.answers.sum()), int(known.asked.sum()))
         threshold = float(state.decisions.thresholds[number])
         chosen = choose_questions(X, scores, threshold, n_yes, n, self.classifier_.random_state, n_asked)
-        return [Question(looked.texts[left[at]], float(chances[at]), float(scores[at]), why) for at, why in chosen]
+        return [Question(looked.texts[filled[at]], float(chances[at]), float(scores[at]), why) for at, why in chosen]
 
     def estimate(self, label: str) -> Estimate | None:
         """How good a label was thought to be when it was learned; None if nothing was estimated."""
@@ -341,14 +349,15 @@ class Tagger(BaseEstimator):
         mode: str = "r",
         *,
         vectorizer: Any = None,
-        names: Any = "words",
+        names: Any = "stored",
         mapped: bool = True,
         actor: str = "",
     ) -> Self:
         """Open a saved tagger to read ("r") or to learn ("a"): then a label is on the disk when `learn` returns.
 
         vectorizer : the fitted one, or the function, if the tagger was saved with one of the user's own
-        names : what reads names, as it was when the tagger was saved
+        names : what reads names; "stored" is what did when the tagger was saved. An encoder of the user's own is not
+            stored: pass it again to learn
         mapped : False reads the classifiers instead of mapping their files (`ModelStore.open`)
         """
         store = ModelStore.open(path, mode, mapped=mapped, actor=actor)
@@ -359,13 +368,17 @@ class Tagger(BaseEstimator):
             raise
 
     @classmethod
-    def of_store(cls, store: ModelStore, *, vectorizer: Any = None, names: Any = "words") -> Self:
+    def of_store(cls, store: ModelStore, *, vectorizer: Any = None, names: Any = "stored") -> Self:
         """Make the tagger of a store that is open already; it can learn if the store was opened to append."""
         parts = store.parts()
         if VECTORIZER not in parts:
             raise DataError("a model without texts", source=store.path, hint=Hint.TAKES_ROWS)
         part = store.get_part(VECTORIZER)
         digests = store.get_part(TEXTS).arrays.get("digests") if TEXTS in parts and store.can_write else None
+        read_by = store.get_part(NAMES).content if NAMES in parts else {}
+        stored = isinstance(names, str) and names == "stored"
+        if stored:
+            names = stored_reader(read_by, store.path, learning=store.can_write)
         tagger = cls.from_parts(
             VectorizerState(part.content, part.arrays),
             store.model(learning=store.can_write),
@@ -374,8 +387,8 @@ class Tagger(BaseEstimator):
             names=names,
         )
         tagger._store = store
-        if NAMES in parts and store.can_write:
-            check_reader(store.get_part(NAMES).content, tagger._reader_version(), store.path)
+        if not stored and store.can_write:
+            check_reader(read_by, tagger._reader_version(), store.path)
         return tagger
 
     @property
@@ -463,6 +476,7 @@ class Tagger(BaseEstimator):
         *,
         more: bool = False,
         asked: bool = False,
+        precision: float | None = None,
     ) -> list[LearnReport]:
         """Learn labels, or one of this number again; ``more``: from the answers that it has, too."""
         begin = time.perf_counter()
@@ -482,10 +496,13 @@ class Tagger(BaseEstimator):
             found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
             if more and number is not None:
                 found = {name: self._kept_of(number).joined(newer) for name, newer in found.items()}
-            left = looked.besides(np.vstack([one.digests for one in found.values()]))
-            if not left.size:
+            for name, one in found.items():
+                if one.answers.any() and not filled_rows(one.rows[one.answers]).any():
+                    raise no_known_words(name)
+            left = looked.without(np.vstack([one.digests for one in found.values()])).rows
+            if not left.shape[0]:
                 raise DataError("the pool holds no text that is not answered; give texts that nobody has looked at")
-            grow = functools.partial(self._grown_from, found=found, pool=looked.rows[left], facts=facts)
+            grow = functools.partial(self._grown_from, found=found, pool=left, facts=facts, precision=precision)
         self._put(grow, names, found, number)
         seconds = time.perf_counter() - begin
         where = "" if not found else "fit" if pool is None else "given"
@@ -552,9 +569,6 @@ class Tagger(BaseEstimator):
         if rows:
             digests = np.vstack((self._index.digests[rows], examples.digests))
             examples = LabelExamples(stack(old, new), digests, np.array(said), np.full(len(said), asked), about)
-        yes = examples.answers
-        if yes.any() and not filled_rows(examples.rows[yes]).any():
-            raise no_known_words(answers.name)
         return examples
 
     def _judging(self, pool: Iterable[str] | TextPool | None) -> TextPool | None:
@@ -606,7 +620,7 @@ class Tagger(BaseEstimator):
         if self.names is None:
             return None
         if self._reader is None:
-            self._reader = TextDirections(self.vectorizer_, None if self.names == "words" else self.names)
+            self._reader = TextDirections.of(self.names, self.vectorizer_)
         return self._reader
 
     def _reader_version(self) -> str:
@@ -614,7 +628,13 @@ class Tagger(BaseEstimator):
         return "" if reader is None else reader.version
 
     def _grown_from(
-        self, past: StreamingLabelClassifier, *, found: dict[str, LabelExamples], pool: Any, facts: dict[str, Any]
+        self,
+        past: StreamingLabelClassifier,
+        *,
+        found: dict[str, LabelExamples],
+        pool: Any,
+        facts: dict[str, Any],
+        precision: float | None,
     ) -> StreamingLabelClassifier:
         """A copy of the classifier that has learned labels from their examples, too."""
         model = copy.copy(past)
@@ -622,6 +642,9 @@ class Tagger(BaseEstimator):
         facts.update(
             model.learn_examples({name: one.examples for name, one in found.items()}, pool, self._directions(), texts)
         )
+        for name, (_, judgement) in facts.items():
+            if precision is not None:
+                model.state_ = _precise(model.state_, name, judgement, precision)
         return model
 
     def _grown(self, past: StreamingLabelClassifier, *, batch: list[Answers]) -> StreamingLabelClassifier:
@@ -648,6 +671,25 @@ def _check_without_pool(batch: list[Answers], more: bool) -> None:
             raise DataError(
                 f"label {one.name!r}: the texts of fit are not kept here; give a pool, texts as they come now{both}"
             )
+
+
+def _precise(state: ModelState, name: str, judgement: Judgement, precision: float) -> ModelState:
+    """The model with the threshold of a label where this precision is expected, and what is expected there."""
+    threshold, reached, _ = threshold_of_precision(judgement.pool, judgement.chances, precision)
+    if reached < precision:
+        raise DataError(
+            f"a precision of {precision:g} cannot be expected of {name!r}, whatever the threshold: {reached:.2f} at "
+            "best; more answers may help"
+        )
+    number, thresholds, reports = (
+        state.names.number(name),
+        state.decisions.thresholds.copy(),
+        list(state.reports.items()),
+    )
+    thresholds[number] = threshold
+    reports[number] = replace(reports[number], estimate=judgement.estimate(threshold))
+    decisions = replace(state.decisions, thresholds=thresholds)
+    return replace(state, decisions=decisions, reports=SharedList.of(reports))
 
 
 def _pair(name: str, sides: Any) -> tuple[Any, Any]:

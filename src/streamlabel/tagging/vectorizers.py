@@ -106,11 +106,8 @@ class HashedTextVectorizer(TransformerMixin, BaseEstimator):
             raise DataError(f"longest is {self.longest!r}; it must be a whole number, 1 to 5")
         if not isinstance(self.numbers, bool):
             raise DataError(f"numbers is {self.numbers!r}; it must be true or false")
-        counter = CountVectorizer(
-            ngram_range=(1, int(self.longest)),
-            strip_accents="unicode",
-            token_pattern=word_pattern(self.numbers).pattern,
-        )
+        pattern = word_pattern(self.numbers).pattern
+        counter = CountVectorizer(ngram_range=(1, int(self.longest)), strip_accents="unicode", token_pattern=pattern)
         self._analyse = counter.build_analyzer()
         self._hasher = FeatureHasher(int(self.n_columns), input_type="string", alternate_sign=False)
 
