@@ -374,7 +374,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=[], help=f"any of: {', '.join(SETS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="2,000 rows, 20 new labels")
-    parser.add_argument("--cache", type=Path, help="a folder for fitted models; they are made again where it is empty")
+    parser.add_argument("--cache", type=Path, help="a folder for fitted models; empty it after changes")
     parser.add_argument("--out", type=Path, help="a file for the tables, written again after every step")
     given = parser.parse_args(argv)
     unknown = [name for name in given.sets if name not in SETS]
