@@ -15,7 +15,6 @@ from streamlabel.stats.spectral import dense
 from streamlabel.types import FloatArray
 from streamlabel.validation import check_label_names, default_label_names
 
-
 _MARGINS = {"LinearSVC", "SVC", "NuSVC", "RidgeClassifier", "RidgeClassifierCV", "SGDClassifier"}
 
 

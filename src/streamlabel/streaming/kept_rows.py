@@ -151,16 +151,15 @@ class LaterRows:
     X : (k, d);   labels : csr_array (k, f), 0 where nothing is known;   known : (k, f) bool
     """
 
-    X: CSR | FloatArray
+    X: Any
     labels: CSR
     known: BoolArray
 
     def joined(self, newer: LaterRows) -> LaterRows:
         """These rows, then newer ones."""
-        if isinstance(self.X, np.ndarray):
-            X: CSR | FloatArray = np.vstack((self.X, newer.X))
-        else:
-            X = sparse.csr_array(sparse.vstack((self.X, newer.X), format="csr"))
+        dense = isinstance(self.X, np.ndarray)
+        both = (self.X, newer.X)
+        X = np.vstack(both) if dense else sparse.csr_array(sparse.vstack(both, format="csr"))
         labels = sparse.csr_array(sparse.vstack((self.labels, newer.labels), format="csr"))
         return LaterRows(X, labels, np.vstack((self.known, newer.known)))
 

@@ -70,7 +70,8 @@ def check_update(parameters: Parameters, state: ModelState, numbers: IntArray) -
     later = [state.names[number] for number in numbers.tolist() if number >= state.n_fitted]
     if later:
         raise ConflictError(
-            f"label {later[0]!r} was added after fit, from answers of its own; give it more answers (learn_more)"
+            f"label {later[0]!r} was added after fit, from answers of its own; give it more of them (learn_more, or "
+            "add-label --more)"
         )
     return state.memory
 

@@ -14,6 +14,7 @@ from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array
@@ -23,23 +24,26 @@ from streamlabel.errors import ConflictError, DataError, Hint
 from streamlabel.metrics.topk import check_k
 from streamlabel.store.append import write_model
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.parts import ANSWERS, NAMES, TEXTS, VECTORIZER, Part
+from streamlabel.store.parts import ANSWERS, LATER_TEXTS, NAMES, TEXTS, VECTORIZER, Part
 from streamlabel.streaming.calibration import Estimate, sigmoid
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.found import FoundRecipe, Judgement, stack
 from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.streaming.state import ModelState
+from streamlabel.streaming.update import check_update
 from streamlabel.tagging.examples import LabelExamples
 from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
-from streamlabel.tagging.learn_report import LearnReport, report_label, unknown_words
+from streamlabel.tagging.learn_report import LearnReport, UpdateReport, report_label, unknown_words
 from streamlabel.tagging.names import TextDirections, check_reader, stored_reader
 from streamlabel.tagging.questions import Question, choose_questions
 from streamlabel.tagging.suggester import AT_ONCE, best_labels
 from streamlabel.tagging.text_answers import (
+    DIGEST,
     Answers,
     TextIndex,
     TextPool,
     check_known_words,
+    digest,
     filled_rows,
     gather_answers,
     no_known_words,
@@ -83,6 +87,7 @@ class Tagger(BaseEstimator):
     vectorizer_: Any
     classifier_: StreamingLabelClassifier
     _kept: dict[str, LabelExamples]
+    _later: NDArray[np.uint8]
     _store: ModelStore | None = None
     _reader: TextDirections | None = None
 
@@ -203,6 +208,51 @@ class Tagger(BaseEstimator):
         """The labels that a label was learned to resemble, with signed weights."""
         self._check_fitted()
         return self.classifier_.neighbours(label, k)
+
+    def update(
+        self, texts: Iterable[str], tags: Iterable[Iterable[str]] | ArrayLike | CSR, labels: Iterable[str] | None = None
+    ) -> UpdateReport:
+        """Learn labels of `fit` again, from its texts and new ones with known tags. Other labels stay to the last bit.
+
+        They become what `fit` on all these texts gives with its vocabulary (`streaming.update`). Texts of fit, and
+        answers that an earlier update gave, are left out.
+
+        tags : a list of names for each text
+        labels : those that are answered on every new text; default: the labels of fit that are among the tags
+        """
+        begin = time.perf_counter()
+        self._check_fitted()
+        self._check_store()
+        checked, state = check_texts(texts), self.classifier_.state_
+        Y, names = read_tags(tags, None, len(checked))
+        fitted = [name for name in names if name in state.names and state.names.number(name) < state.n_fitted]
+        wanted = tuple(fitted) if labels is None else check_label_names(given := list(labels), len(given))
+        if not wanted:
+            raise DataError("no label of fit is among the tags; learn or add-label learns a new one")
+        asked, column = self._unanswered(checked, wanted), {name: place for place, name in enumerate(names)}
+        answers = sparse.csr_array(sparse.hstack((Y, sparse.csr_array((len(checked), 1), dtype=Y.dtype)), format="csr"))
+        answers = answers[:, [column.get(name, len(names)) for name in wanted]]
+        if labels is None:  # those that the new answers say yes to
+            occur = np.flatnonzero(np.asarray(answers.multiply(asked).sum(axis=0)).ravel())
+            wanted, asked, answers = tuple(wanted[place] for place in occur), asked[:, occur], answers[:, occur]
+        new = np.flatnonzero(asked.any(axis=1))
+        if not new.size:
+            raise DataError(f"all {len(checked)} texts are known already; give texts that fit did not have")
+        used = [checked[place] for place in new.tolist()]
+        X, digests = self._features(used), np.vstack((self._later_digests(), TextIndex.of(used).digests))
+        if self._store is None:
+            self.classifier_ = copy.copy(self.classifier_).update(X, answers[new], wanted, annotated=asked[new])
+            self._later = digests
+        else:
+            parts = {LATER_TEXTS: Part({}, {"digests": digests})}
+            self._store.update(X, answers[new], wanted, annotated=asked[new], parts=parts)
+            self.classifier_ = self._store.model()
+        left = [name for name in names if name not in fitted]
+        return UpdateReport(
+            wanted, self._index.n_rows, len(new), len(checked) - len(new),
+            tuple(name for name in left if name in state.names),
+            tuple(name for name in left if name not in state.names), time.perf_counter() - begin,
+        )  # fmt: skip
 
     def learn(
         self,
@@ -331,6 +381,8 @@ class Tagger(BaseEstimator):
         parts = {VECTORIZER: Part(state.content, state.arrays)}
         if keep_rows:
             parts[TEXTS] = Part({}, {"digests": self.text_digests_})
+            if len(later := self._later_digests()):
+                parts[LATER_TEXTS] = Part({}, {"digests": later})
         numbers = {name: number for number, name in enumerate(self.label_names_, start=1)}
         for name, known in self._all_examples().items():
             parts[f"{ANSWERS}{numbers[name]}"] = Part(known.content())
@@ -406,7 +458,7 @@ class Tagger(BaseEstimator):
     def in_memory(self) -> Tagger:
         """A tagger of the same labels that lives in memory: what it learns is not stored."""
         copied = copy.copy(self)
-        copied._kept, copied._store = self._all_examples(), None
+        copied._kept, copied._later, copied._store = self._all_examples(), self._later_digests(), None
         return copied
 
     def __getstate__(self) -> Any:
@@ -452,13 +504,40 @@ class Tagger(BaseEstimator):
     def _no_rows(self) -> Any:
         return self._features([""])[:0]
 
+    def _check_store(self) -> None:
+        """An error unless what is learned can be stored where this tagger lives."""
+        if self._store is not None:
+            self._store.check_writing()
+            if self._store.label_names != self.label_names_:
+                raise ConflictError(f"{self._store.path} was changed since it was read; call refresh() first")
+
+    def _unanswered(self, texts: list[str], names: Sequence[str]) -> NDArray[np.bool_]:
+        """Which answers (n, k) are new: on texts that fit did not have, and not given by an earlier update."""
+        state = self.classifier_.state_
+        numbers = np.array([state.names.number(name) for name in names], dtype=np.intp)
+        later, digests = check_update(self.classifier_, state, numbers).later, self._later_digests()
+        nothing, given = np.zeros(len(numbers), dtype=bool), dict[bytes, NDArray[np.bool_]]()
+        if later is not None and len(digests) == len(later.known):
+            for one, known in zip(digests, later.known[:, numbers], strict=True):
+                given[one.tobytes()] = given.get(one.tobytes(), nothing) | known
+        of_fit = [isinstance(self._index.key(text, "text"), int) for text in texts]
+        return np.array(
+            [nothing if there else ~given.get(digest(text), nothing) for there, text in zip(of_fit, texts, strict=True)]
+        )
+
+    def _later_digests(self) -> NDArray[np.uint8]:
+        """The digests of the texts of updates."""
+        if self._store is None or LATER_TEXTS not in self._store.parts():
+            return self._later if self._store is None else np.empty((0, DIGEST), dtype=np.uint8)
+        return self._store.get_part(LATER_TEXTS).arrays["digests"]
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "classifier_"):
             raise NotFittedError("this tagger knows no label yet; call fit first")
 
     def _adopt(self, vectorizer: Any, classifier: StreamingLabelClassifier, index: TextIndex) -> None:
         self.vectorizer_, self.classifier_, self._index = vectorizer, classifier, index
-        self._reader, self._kept = None, {}
+        self._reader, self._kept, self._later = None, {}, np.empty((0, DIGEST), dtype=np.uint8)
 
     def _learn(
         self,
@@ -474,10 +553,7 @@ class Tagger(BaseEstimator):
     ) -> list[LearnReport]:
         """Learn labels, or one of this number again; ``more``: from the answers that it has, too."""
         begin = time.perf_counter()
-        if self._store is not None:
-            self._store.check_writing()
-            if self._store.label_names != self.label_names_:
-                raise ConflictError(f"{self._store.path} was changed since it was read; call refresh() first")
+        self._check_store()
         batch = [read_answers(name, *_pair(name, sides), self._index) for name, sides in zip(names, given, strict=True)]
         looked = self._judging(pool)
         found: dict[str, LabelExamples] = {}
