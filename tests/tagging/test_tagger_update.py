@@ -66,7 +66,7 @@ def test_on_the_disk_it_is_one_revision_and_texts_count_once(tmp_path):
         assert living.learn("football", yes=DATA.rows["football"][:3]).n_yes == 3
         living.save(tmp_path / "copy")
     with Tagger.open(tmp_path / "copy", "a") as copied, pytest.raises(DataError, match="known already"):
-        copied.update(NEW[:60], NEW_TAGS[:60])
+        copied.update(NEW[:60], NEW_TAGS[:60], labels=report.labels)
     with pytest.raises(ConflictError, match="reading only"):
         Tagger.open(tmp_path / "model").update(NEW, NEW_TAGS)
 

@@ -146,7 +146,7 @@ def _columns(positives: Sequence[IntArray], n_rows: int) -> CSC:
 
 @dataclass(frozen=True, eq=False)
 class LaterRows:
-    """Rows that came after `fit`, with answers for some of its f labels (`streaming.update`).
+    """Rows that came after `fit`, with answers for some of its f labels (`streaming.later_rows`).
 
     X : (k, d);   labels : csr_array (k, f), 0 where nothing is known;   known : (k, f) bool
     """

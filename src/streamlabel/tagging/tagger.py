@@ -14,7 +14,6 @@ from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array
@@ -30,7 +29,6 @@ from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.found import FoundRecipe, Judgement, stack
 from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.streaming.state import ModelState
-from streamlabel.streaming.update import check_update
 from streamlabel.tagging.examples import LabelExamples
 from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
 from streamlabel.tagging.learn_report import LearnReport, UpdateReport, report_label, unknown_words
@@ -43,11 +41,11 @@ from streamlabel.tagging.text_answers import (
     TextIndex,
     TextPool,
     check_known_words,
-    digest,
     filled_rows,
     gather_answers,
     no_known_words,
     read_answers,
+    read_new_answers,
     read_tags,
 )
 from streamlabel.tagging.vectorizers import VectorizerState, make_vectorizer, restore_vectorizer, vectorizer_state
@@ -214,7 +212,7 @@ class Tagger(BaseEstimator):
     ) -> UpdateReport:
         """Learn labels of `fit` again, from its texts and new ones with known tags. Other labels stay to the last bit.
 
-        They become what `fit` on all these texts gives with its vocabulary (`streaming.update`). Texts of fit, and
+        They become what `fit` on all these texts gives with its vocabulary (`streaming.later_rows`). Texts of fit, and
         answers that an earlier update gave, are left out.
 
         tags : a list of names for each text
@@ -223,36 +221,20 @@ class Tagger(BaseEstimator):
         begin = time.perf_counter()
         self._check_fitted()
         self._check_store()
-        checked, state = check_texts(texts), self.classifier_.state_
-        Y, names = read_tags(tags, None, len(checked))
-        fitted = [name for name in names if name in state.names and state.names.number(name) < state.n_fitted]
-        wanted = tuple(fitted) if labels is None else check_label_names(given := list(labels), len(given))
-        if not wanted:
-            raise DataError("no label of fit is among the tags; learn or add-label learns a new one")
-        asked, column = self._unanswered(checked, wanted), {name: place for place, name in enumerate(names)}
-        answers = sparse.csr_array(sparse.hstack((Y, sparse.csr_array((len(checked), 1), dtype=Y.dtype)), format="csr"))
-        answers = answers[:, [column.get(name, len(names)) for name in wanted]]
-        if labels is None:  # those that the new answers say yes to
-            occur = np.flatnonzero(np.asarray(answers.multiply(asked).sum(axis=0)).ravel())
-            wanted, asked, answers = tuple(wanted[place] for place in occur), asked[:, occur], answers[:, occur]
-        new = np.flatnonzero(asked.any(axis=1))
-        if not new.size:
-            raise DataError(f"all {len(checked)} texts are known already; give texts that fit did not have")
-        used = [checked[place] for place in new.tolist()]
-        X, digests = self._features(used), np.vstack((self._later_digests(), TextIndex.of(used).digests))
+        state, digests = self.classifier_.state_, self._later_digests()
+        new = read_new_answers(check_texts(texts), tags, labels, state, self._index, digests)
+        X, digests = self._features(new.texts), np.vstack((digests, TextIndex.of(new.texts).digests))
         if self._store is None:
-            self.classifier_ = copy.copy(self.classifier_).update(X, answers[new], wanted, annotated=asked[new])
+            self.classifier_ = copy.copy(self.classifier_).update(X, new.answers, new.labels, annotated=new.asked)
             self._later = digests
         else:
             parts = {LATER_TEXTS: Part({}, {"digests": digests})}
-            self._store.update(X, answers[new], wanted, annotated=asked[new], parts=parts)
+            self._store.update(X, new.answers, new.labels, annotated=new.asked, parts=parts)
             self.classifier_ = self._store.model()
-        left = [name for name in names if name not in fitted]
-        return UpdateReport(
-            wanted, self._index.n_rows, len(new), len(checked) - len(new),
-            tuple(name for name in left if name in state.names),
-            tuple(name for name in left if name not in state.names), time.perf_counter() - begin,
-        )  # fmt: skip
+        later = tuple(name for name in new.others if name in state.names)
+        unknown = tuple(name for name in new.others if name not in state.names)
+        seconds = time.perf_counter() - begin
+        return UpdateReport(new.labels, self._index.n_rows, len(new.texts), new.n_known, later, unknown, seconds)
 
     def learn(
         self,
@@ -510,20 +492,6 @@ class Tagger(BaseEstimator):
             self._store.check_writing()
             if self._store.label_names != self.label_names_:
                 raise ConflictError(f"{self._store.path} was changed since it was read; call refresh() first")
-
-    def _unanswered(self, texts: list[str], names: Sequence[str]) -> NDArray[np.bool_]:
-        """Which answers (n, k) are new: on texts that fit did not have, and not given by an earlier update."""
-        state = self.classifier_.state_
-        numbers = np.array([state.names.number(name) for name in names], dtype=np.intp)
-        later, digests = check_update(self.classifier_, state, numbers).later, self._later_digests()
-        nothing, given = np.zeros(len(numbers), dtype=bool), dict[bytes, NDArray[np.bool_]]()
-        if later is not None and len(digests) == len(later.known):
-            for one, known in zip(digests, later.known[:, numbers], strict=True):
-                given[one.tobytes()] = given.get(one.tobytes(), nothing) | known
-        of_fit = [isinstance(self._index.key(text, "text"), int) for text in texts]
-        return np.array(
-            [nothing if there else ~given.get(digest(text), nothing) for there, text in zip(of_fit, texts, strict=True)]
-        )
 
     def _later_digests(self) -> NDArray[np.uint8]:
         """The digests of the texts of updates."""
