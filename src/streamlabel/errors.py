@@ -30,6 +30,7 @@ class Hint(Enum):
     CREATE = "save a fitted one there first"
     DOCTOR = "run doctor"
     DOCTOR_OR_BACKUP = "run doctor, or restore it from a backup"
+    FEWER_FEATURES = "keep at most {} features (max_features of TextVectorizer), or learn fewer labels or rows"
     FORMAT = "pass format=, one of {}"
     HISTORY = "history() says what there was"
     LABELS = "labels() lists all"

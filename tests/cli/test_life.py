@@ -14,6 +14,7 @@ from click.testing import Result
 
 from streamlabel import ModelStore, StreamingLabelClassifier, Tagger
 from streamlabel.cli.add_label import report_lines
+from streamlabel.streaming.found import Pool
 from tagged_texts import tagged_texts
 
 Call = Callable[..., Result]
@@ -73,20 +74,25 @@ def test_add_label_says_how_often_it_fires(model: Path, ask: Ask, call: Call, tm
     no = write_texts(
         tmp_path / "no.txt", [next(t for i, t in enumerate(DATA.texts) if i not in DATA.rows["hospitals"])]
     )
-    report = ask("add-label", model, "hospitals", "--yes", yes, "--no", no)
-    said = sum("hospitals" in labels for labels in Tagger.open(model).predict(DATA.texts))
-    assert report["fires"] == {"n_yes": said, "n_looked_at": 300}
-    assert said < 30
-    printed = call("add-label", model, "hospitals", "--yes", yes, "--no", no, "--replace").stdout
-    assert f"it fires on {said} of 300 texts of fit ({said / 3:.1f}%)" in printed
+    pool = write_texts(tmp_path / "pool.txt", DATA.unseen)
+    rest = Pool.of(np.arange(len(DATA.unseen))[:, None], StreamingLabelClassifier().random_state).rest[:, 0]
+    report = ask("add-label", model, "hospitals", "--yes", yes, "--no", no, "--pool", pool)
+    predicted = Tagger.open(model).predict(DATA.unseen)
+    said = sum("hospitals" in predicted[at] for at in rest.tolist())
+    assert report["fires"] == {"n_yes": said, "n_looked_at": 50}
+    assert 0 < said < 10
+    printed = call("add-label", model, "hospitals", "--yes", yes, "--no", no, "--pool", pool, "--replace").stdout
+    assert f"it fires on {said} of 50 texts" in printed
     assert "that is often" not in printed
-    printed = call("add-label", model, "hospitals", "--yes", yes, "--no", no, "--replace", "--weak-no", 0).stdout
+    printed = call("add-label", model, "hospitals", "--yes", yes, "--no", no, "--replace", "--sampled").stdout
     assert "that is often: give more no answers" in printed
 
 
-def test_no_without_yes_has_its_own_message(model: Path, call: Call, tmp_path: Path) -> None:
+def test_a_name_alone_that_says_nothing_is_refused(model: Path, call: Call, tmp_path: Path) -> None:
     no = write_texts(tmp_path / "no.txt", DATA.texts[:2])
-    assert "--no is given without --yes" in call("add-label", model, "hospitals", "--no", no, code=2).stderr
+    for options in ([], ["--no", no]):
+        said = call("add-label", model, "L0231", *options, code=1).stderr
+        assert "no yes example, and no word of its name is known here" in said
 
 
 def test_a_wrong_mark_between_tags_is_told(call: Call, tmp_path: Path) -> None:
@@ -138,7 +144,8 @@ def test_a_dry_run_learns_and_stores_nothing(model: Path, ask: Ask, tmp_path: Pa
     wet = ask("add-label", model, "hospitals", "--yes", yes)
     assert wet["revision"] == 3
     assert dry["neighbours"] == wet["neighbours"]
-    assert dry["n_weak_no"] == wet["n_weak_no"] > 0
+    assert dry["n_background"] == wet["n_background"] == (300 - dry["n_yes"]) // 2
+    assert dry["estimate"] == wet["estimate"]
 
 
 def test_a_known_label_is_learned_anew_when_asked(model: Path, call: Call, ask: Ask, tmp_path: Path) -> None:
@@ -177,7 +184,6 @@ def test_answers_among_tags(model: Path, ask: Ask, call: Call, tmp_path: Path) -
 
 
 def test_answers_must_be_given_one_way(model: Path, call: Call) -> None:
-    call("add-label", model, "x", code=2)
     call("add-label", model, "x", "--yes", "a.txt", "--file", "b.csv", code=2)
     call("add-label", model, "x", "--yes", "-", "--no", "-", code=1)
 
@@ -229,8 +235,9 @@ def test_explain_says_that_a_threshold_is_no_probability(model: Path, call: Call
 
 def test_a_label_resembles_and_is_unlike() -> None:
     near = [{"label": "health", "weight": 0.89}, {"label": "hospitals", "weight": -1.87}]
-    found = {"name": "flu", "n_yes": 1, "n_no": 1, "n_weak_no": 0, "seconds": 0.1, "revision": 2, "used_past": True}
+    found = {"name": "flu", "n_yes": 1, "n_no": 1, "n_background": 0, "seconds": 0.1, "revision": 2, "used_past": True}
     found |= {"threshold": 0.5, "fires": None, "n_unknown_words": 0, "unknown_words": [], "clarity": {"gain": 6.25}}
+    found |= {"estimate": None, "pool": "", "name_gain": 0.0}
     said = report_lines(found | {"neighbours": near})
     assert said[1] == "it resembles health (+0.89); it is unlike hospitals (-1.87)"
     assert said[2].startswith("the past was used (worth 6.2 points in trials); ")

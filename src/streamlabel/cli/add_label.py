@@ -1,25 +1,34 @@
-"""``streamlabel add-label``: one more label, from a few answers."""
+"""``streamlabel add-label`` and ``next``: one more label, from a few answers, and what to ask about it next."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import shlex
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import click
 
 from streamlabel.cli.models import actor_option, dry_run_option, has_texts, known_label, model_argument, new_label_name
-from streamlabel.cli.options import FileOptions, file_options, read_set, read_texts, say_guess
-from streamlabel.cli.output import fires_lines, json_option, plural, write
-from streamlabel.data.files import source_name
+from streamlabel.cli.options import FileOptions, file_options, read_set, read_texts, say_guess, text_rows
+from streamlabel.cli.output import estimate_lines, fires_lines, json_option, percent_of, plural, write
+from streamlabel.data.csv_table import guarded
+from streamlabel.data.files import replacing, source_name
 from streamlabel.data.load import TextRow
 from streamlabel.errors import ConflictError, DataError, NotFoundError, did_you_mean
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.stored_rows import LEARNING
 from streamlabel.tagging import learn_report
 from streamlabel.tagging.learn_report import LearnReport, count_fires
+from streamlabel.tagging.questions import Question
 from streamlabel.tagging.tagger import Tagger
+from streamlabel.tagging.text_answers import ENOUGH, TextIndex
 from streamlabel.types import Dataset, TextDataset
 
 Sides: TypeAlias = tuple[list[str], list[str]]  # texts for yes, and for no
@@ -27,6 +36,8 @@ YES = {"1", "1.0", "yes", "y", "true", "t", "accept", "x"}
 NO = {"0", "0.0", "no", "n", "false", "f", "reject"}
 UNKNOWN = {"", "none", "null", "nan", "?", "unknown", "ignore"}
 SHOWN_WORDS = 8
+SHOWN, SHOWN_TO_ASK = 200, 600  # characters of a text
+NOTHING_LEFT = "no text of the pool is left to ask about"
 
 
 @click.command("add-label")
@@ -45,14 +56,15 @@ SHOWN_WORDS = 8
 )
 @click.option("--sampled", is_flag=True, help="The answers are those of texts drawn at random, all of them.")
 @click.option("--more", is_flag=True, help="Add these answers to those that a label has, and learn it again.")
+@click.option("--asked", is_flag=True, help="With --more: these texts were put as questions (see next).")
 @click.option("--replace", is_flag=True, help="Learn a label that is known anew, from these answers alone.")
 @actor_option
 @dry_run_option
 @json_option
 def add_label(
     model: Path, name: str, yes: str | None, no: str | None, file: str | None, column: str | None,
-    about: str, pool: str | None, sampled: bool, more: bool, replace: bool, actor: str, dry_run: bool, as_json: bool,
-    **arguments: Any,
+    about: str, pool: str | None, sampled: bool, more: bool, asked: bool, replace: bool, actor: str, dry_run: bool,
+    as_json: bool, **arguments: Any,
 ) -> None:  # fmt: skip
     """Learn the label NAME, and store it; it is on the disk when the command returns.
 
@@ -63,6 +75,9 @@ def add_label(
 
     How often the label applies, its threshold and how good it is are told by texts that nobody has looked at: those of
     --pool (this week's, say), or those of fit. With --dry-run it is learned and reported, and not stored.
+
+    --more adds to the answers that a label has. With --asked they are those of texts that were not chosen because of
+    their answer (next --out FILE writes some): only such answers tell how often the label is right.
     """
     if file is not None and (yes is not None or no is not None):
         raise click.UsageError("give the answers once: --yes FILE and --no FILE, or --file FILE")
@@ -70,6 +85,10 @@ def add_label(
         raise click.UsageError(
             "--more keeps the answers that a label has, and --replace forgets them; give one of the two"
         )
+    if asked and not more:
+        raise click.UsageError("--asked says how the answers of --more came about; give both")
+    if more and sampled:
+        raise click.UsageError("--sampled is for all answers of a label at once; leave out --more")
     options = FileOptions.of(arguments)
     store, tagger = open_model(model, "a", actor=actor)
     with store:
@@ -80,15 +99,16 @@ def add_label(
                 f"label {name!r} is known already; --more adds these answers to those it has, --replace begins anew"
             )
             raise ConflictError(f"{model}: {problem}")
+        if more:
+            _check_kept(store, name, model)
         if tagger is not None:
             answers: Sides = ([], [])
             if yes is not None or no is not None or file is not None:
                 answers = _answers(name, yes, no, file, column, options)
             given: dict[str, Any] = {"about": about}
             if pool is not None:
-                given["pool"] = [row.text for row in _rows(pool, options)]
-            if sampled:
-                given["sampled"] = True
+                given["pool"] = [row.text for row in text_rows(pool, options)]
+            given |= {"sampled": True} if sampled else {"asked": True} if asked else {}
             found = _learn_texts(tagger, name, answers, given, replace=replace, more=more, dry_run=dry_run)
         else:
             if file is None or replace or more or pool is not None or about:
@@ -109,14 +129,24 @@ def open_model(path: Path, mode: str = "r", *, actor: str = "") -> tuple[ModelSt
         raise
 
 
+def _check_kept(store: ModelStore, label: str, model: Path) -> None:
+    """An error unless the answers that a label was learned from are kept, so that others can be added."""
+    if store.beside(store.label_names.index(label)) is not None:
+        return
+    record = next(one for one in store.labels() if one.name == label)
+    why = (
+        "was learned by fit, from all of its texts; fit again to change it" if record.origin == "fit" else
+        "has no answers that are kept; 'add-label --replace' learns it anew, from all of its answers"
+    )  # fmt: skip
+    raise ConflictError(f"{model}: label {label!r} {why}")
+
+
 def _learn_texts(
     tagger: Tagger, name: str, answers: Sides, given: dict[str, Any], *, replace: bool, more: bool, dry_run: bool
 ) -> dict[str, Any]:
     store = tagger.store
     if dry_run:
         tagger = tagger.in_memory()
-    if more and given.pop("sampled", False):
-        raise click.UsageError("--sampled is for all answers of a label at once; leave out --more")
     learn: Callable[..., LearnReport] = tagger.learn_more if more else tagger.relearn if replace else tagger.learn
     report = learn(name, *answers, **given)
     return report_data(report, None if dry_run else store.revision)
@@ -154,7 +184,7 @@ def _answers(
     if file is None:
         if yes == no == "-":
             raise DataError("only one of --yes and --no can be standard input")
-        given, refused = ([] if path is None else _rows(path, options) for path in (yes, no))
+        given, refused = ([] if path is None else text_rows(path, options) for path in (yes, no))
         return _sides(given, refused, yes or "", no or "")
     if column is not None:
         return _sides(*_split(read_texts(file, options, column), file, column), file, file)
@@ -171,13 +201,6 @@ def _answers(
     for text, yes_ in zip(data.texts, applies, strict=True):
         sides[0 if yes_ else 1].append(text)
     return sides
-
-
-def _rows(path: str, options: FileOptions) -> list[TextRow]:
-    rows = list(read_texts(path, options))
-    if not rows:
-        raise DataError("holds no texts; is it the right file, and whole?", source=source_name(path))
-    return rows
 
 
 def _sides(yes: list[TextRow], no: list[TextRow], yes_file: str, no_file: str) -> Sides:
@@ -231,24 +254,6 @@ def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
     ]
 
 
-def estimate_lines(estimate: dict[str, Any] | None) -> list[str]:
-    """How good a label is thought to be, in words."""
-    if estimate is None:
-        return []
-    rate, recall, precision = (estimate[key] for key in ("rate", "recall", "precision"))
-    right = "it never says yes there" if precision is None else f"of its yes about {_interval(precision)} are right"
-    lines = [
-        f"{right}; it finds about {_interval(recall)} of the texts it applies to (about {_interval(rate, 1)} of all)"
-    ]
-    if precision is not None and precision["low"] < 0.5:
-        lines.append("answer some questions to be surer: 'streamlabel next'")
-    return lines
-
-
-def _interval(value: dict[str, float], digits: int = 0) -> str:
-    return f"{value['value']:.{digits}%} ({value['low']:.{digits}%} to {value['high']:.{digits}%})"
-
-
 def _unknown_lines(number: int, words: Sequence[str]) -> list[str]:
     """Which words of the answers count for nothing, and what to do about it."""
     if not number:
@@ -256,7 +261,7 @@ def _unknown_lines(number: int, words: Sequence[str]) -> list[str]:
     shown = ", ".join(words[:SHOWN_WORDS]) + (", ..." if number > SHOWN_WORDS else "")
     are, they = ("is", "it is") if number == 1 else ("are", "they are")
     what = f"{plural(number, 'word')} of the yes texts {are} not known to the model: {shown}"
-    return [f"{what}; {they} ignored (fit again, or fit with --vectorizer hashing)"]
+    return [f"{what}; {they} ignored until the next fit"]
 
 
 def _likeness(neighbours: list[dict[str, Any]], *, used: bool) -> list[str]:
@@ -270,3 +275,135 @@ def _likeness(neighbours: list[dict[str, Any]], *, used: bool) -> list[str]:
         return []
     parts = [f"{words[0]} {like or 'no label that is known'}"] if like or used else []
     return ["; ".join([*parts, *([f"{words[1]} {unlike}"] if unlike else [])])]
+
+
+@click.command("next")
+@model_argument
+@click.argument("label")
+@click.option("--pool", required=True, metavar="FILE", help="Texts as they come now, that nobody has looked at.")
+@click.option("-n", "most", type=click.IntRange(min=1), default=10, show_default=True, help="How many texts.")
+@file_options(labels=False, rows=False)
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write them to be answered."
+)
+@click.option("--ask", is_flag=True, help="Ask here, one after the other, and learn from each answer.")
+@actor_option
+@json_option
+def next_question(
+    model: Path, label: str, pool: str, most: int, out: Path | None, ask: bool, actor: str, as_json: bool,
+    **arguments: Any,
+) -> None:  # fmt: skip
+    """The texts of --pool whose answers would help LABEL most, with how likely it is to apply and why they are asked.
+
+    --out writes them as CSV or JSONL with an empty column: fill in yes or no, and give the file back with
+    'add-label MODEL LABEL --more --asked --file FILE --column answer'.
+
+    --ask shows them one by one. Keys: y (yes), n (no), s (skip), q (quit). After each answer the label is learned
+    again and is on the disk, one revision an answer; undo takes the last one back. Nobody else can change MODEL
+    meanwhile.
+    """
+    if ask and (out is not None or as_json):
+        raise click.UsageError("--ask asks here; leave out --out and --json")
+    if ask and pool == "-":
+        raise click.UsageError("answers come from standard input; give --pool a file")
+    if out is not None and out.suffix not in (".csv", ".jsonl"):
+        raise click.UsageError(f"--out must end in .csv or .jsonl, not {out.suffix!r}")
+    if out is not None and out.exists():
+        raise ConflictError(f"{out} is there already; choose another file")
+    store, tagger = open_model(model, "a" if ask else "r", actor=actor)
+    with store:
+        label = known_label(store.label_names, label, model)
+        if tagger is None:
+            raise DataError("it takes rows of numbers, and only texts can be asked about", source=model)
+        if ask or out is not None:
+            _check_kept(store, label, model)
+        texts = [row.text for row in text_rows(pool, FileOptions.of(arguments))]
+        if ask:
+            return _ask(tagger, label, texts)
+        questions = tagger.next(label, texts, most)
+    if out is not None:
+        _write_questions(questions, out)
+    found = {"label": label, "n_pool": len(texts), "questions": [asdict(one) for one in questions]}
+    write(found, as_json=as_json, text=lambda: "\n".join(_question_lines(questions, model, label, out)))
+
+
+def _question_lines(questions: list[Question], model: Path, label: str, out: Path | None) -> list[str]:
+    if not questions:
+        return [NOTHING_LEFT]
+    if out is not None:
+        back = f"  streamlabel add-label {model} {shlex.quote(label)} --more --asked --file {out} --column answer"
+        return [f"wrote {plural(len(questions), 'text')} to {out}; fill in the column 'answer' (yes or no), then", back]
+    return [f"{one.probability:.2f}  {_short(one.text, SHOWN)}\n      {one.why}" for one in questions]
+
+
+def _write_questions(questions: list[Question], out: Path) -> None:
+    """CSV or JSONL with an empty answer each; the file appears whole or not at all."""
+    rows = [
+        {"text": one.text, "probability": round(one.probability, 4), "why": one.why, "answer": ""} for one in questions
+    ]
+    content = io.StringIO(newline="")
+    if out.suffix == ".csv":
+        writer = csv.writer(content, lineterminator="\n")
+        writer.writerow(["text", "probability", "why", "answer"])
+        writer.writerows([guarded(str(cell)) for cell in row.values()] for row in rows)
+    else:
+        content.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    with replacing(out) as handle:
+        handle.write(content.getvalue().encode("utf-8"))
+
+
+def _ask(tagger: Tagger, label: str, texts: list[str]) -> None:
+    """Ask about one text after the other; each answer is on the disk before the next question is put."""
+    pool = tagger.pool(texts)
+    left, judged = pool, pool if len(pool.texts) >= ENOUGH else None
+    n_yes = n_no = 0
+    while questions := tagger.next(label, left, 1):
+        (question,) = questions
+        click.echo(f"\n{_short(question.text, SHOWN_TO_ASK)}")
+        said = _key(f"{label}? (probability {question.probability:.2f}, {question.why}) y/n/s/q ")
+        if said == "q":
+            break
+        if said == "s":
+            left = left.without(TextIndex.of([question.text]).digests)
+            continue
+        report = learn_report.report_data(tagger.answer(label, question.text, said == "y", pool=judged))
+        n_yes, n_no = n_yes + (said == "y"), n_no + (said == "n")
+        click.echo(_moved(report))
+    else:
+        click.echo(NOTHING_LEFT)
+    stored = f"on the disk as revision {tagger.store.revision}" if n_yes + n_no else "nothing was changed"
+    click.echo(f"{plural(n_yes + n_no, 'answer')}, {n_yes} yes and {n_no} no; {stored}")
+
+
+def _moved(report: dict[str, Any]) -> str:
+    """One line about a label after an answer."""
+    estimate, answers = report["estimate"], f"from {report['n_yes']} yes and {report['n_no']} no"
+    if estimate is None:
+        return answers
+    right = "never yes" if estimate["precision"] is None else f"precision {percent_of(estimate['precision'])}"
+    return f"{right}, recall {percent_of(estimate['recall'])}; {answers}"
+
+
+def _key(question: str) -> str:
+    """One of y, n, s, q: a key on a terminal, else the first letter of a line; the end of the input is q."""
+    while True:
+        click.echo(question, nl=False)
+        if sys.stdin.isatty():
+            try:
+                key = click.getchar()
+            except EOFError:
+                key = "q"
+            click.echo(key if key.isprintable() else "")
+        else:
+            line = sys.stdin.readline()
+            key = line.strip()[:1] if line else "q"
+            click.echo(line.strip())
+        if key.lower() in ("y", "n", "s", "q"):
+            return key.lower()
+        click.echo("y: it applies, n: it does not, s: skip this text, q: quit")
+
+
+def _short(text: str, most: int) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most]} ..."

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from streamlabel.cli.add_label import estimate_lines, open_model, report_data
+from streamlabel.cli.add_label import open_model, report_data
 from streamlabel.cli.models import actor_option, dry_run_option, model_argument
-from streamlabel.cli.output import fires_lines, format_table, json_option, note, plural, write
+from streamlabel.cli.output import estimate_lines, fires_lines, format_table, json_option, note, plural, write
 from streamlabel.data.annotations import TOOLS, Annotations, load_annotations
 from streamlabel.errors import ConflictError, NotFoundError, did_you_mean
 from streamlabel.exchange.export import FORMATS, export, format_of_ending

@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from streamlabel.cli.models import actor_option, dry_run_option, megabytes, model_argument, new_model_path, say_twins
 from streamlabel.cli.options import FileOptions, dense_if_full, file_options, read_set
 from streamlabel.cli.output import json_option, note, plural, write
+from streamlabel.data.files import available_memory
 from streamlabel.data.load import TextColumns
+from streamlabel.data.text import TextVectorizer
+from streamlabel.stats.threads import one_thread
 from streamlabel.store.history import StoreSizes
 from streamlabel.store.model_store import ModelStore
 from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.fit_plan import RATE, FitSize, check_fit_memory
 from streamlabel.tagging.tagger import Tagger
 from streamlabel.tagging.vectorizers import make_vectorizer
 from streamlabel.types import Dataset, TextDataset
@@ -39,6 +44,16 @@ from streamlabel.types import Dataset, TextDataset
     show_default=True,
     help="What reads the names of labels that are added later; static embeddings need the extra 'names'.",
 )
+@click.option("--max-features", type=click.IntRange(1), help="Keep so many of the most frequent words of the texts.")
+@click.option("--min-df", type=click.IntRange(1), help="Leave out words that are in fewer texts than this.")
+@click.option(
+    "--loss",
+    type=click.Choice(["squared", "logistic", "squared_hinge", "auto"]),
+    default="squared",
+    show_default=True,
+    help="What the classifiers minimise; auto compares logistic with squared on held-out rows. All but squared take"
+    " several times as long.",
+)
 @click.option(
     "--keep-rows/--no-keep-rows",
     default=True,
@@ -51,18 +66,21 @@ from streamlabel.types import Dataset, TextDataset
 @dry_run_option
 @json_option
 def fit(
-    model: Path, file: str, vectorizer: str, numbers: bool, names: str, keep_rows: bool, shared: bool, seed: int,
-    actor: str, dry_run: bool, as_json: bool, **arguments: Any,
+    model: Path, file: str, vectorizer: str, numbers: bool, names: str, max_features: int | None, min_df: int | None,
+    loss: str, keep_rows: bool, shared: bool, seed: int, actor: str, dry_run: bool, as_json: bool, **arguments: Any,
 ) -> None:  # fmt: skip
     """Learn all labels of FILE, and store the model in the new directory MODEL.
 
     FILE has tagged texts (JSONL, CSV, TSV, Parquet; - for standard input) or rows of numbers with labels (svmlight,
     XC text, ARFF, JSONL, a folder of npz; .npz or .npy with --labels-file). Every label is taken as answered on every
-    row. With --dry-run the file is read and what was found is shown.
+    row. With --dry-run the file is read, and what was found is shown with the time and the memory that learning would
+    take.
     """
     new_model_path(model)
     data, columns = read_set(file, FileOptions.of(arguments), learning=True)
     say_twins(data.label_names)
+    chosen = _vectorizer(data, vectorizer, numbers, max_features, min_df)
+    classifier = StreamingLabelClassifier(loss=loss, random_state=seed)
     found: dict[str, Any] = {
         "model": str(model),
         "texts": isinstance(data, TextDataset),
@@ -73,12 +91,13 @@ def fit(
         "dry_run": dry_run,
     }
     if dry_run:
+        found |= _cost(data, chosen, loss)
         write(found, as_json=as_json, text=lambda: "\n".join(_would(found)))
         return
     note(f"learning {plural(data.n_labels, 'label')} from {_rows(found)} ...")
     begin = time.perf_counter()
     sizes, n_features = _learn(
-        data, model, (vectorizer, numbers, names), seed, keep_rows=keep_rows, private=not shared, actor=actor
+        data, model, chosen, names, classifier, keep_rows=keep_rows, private=not shared, actor=actor
     )
     found |= {
         "n_features": n_features,
@@ -90,13 +109,30 @@ def fit(
     write(found, as_json=as_json, text=lambda: "\n".join(_report(found)))
 
 
+def _vectorizer(
+    data: Dataset | TextDataset, kind: str, numbers: bool, max_features: int | None, min_df: int | None
+) -> Any:
+    """What turns the texts of this set into numbers, not fitted yet."""
+    if max_features is None and min_df is None:
+        return make_vectorizer(kind, data.n_rows).set_params(numbers=numbers)
+    if isinstance(data, Dataset):
+        raise click.UsageError("--max-features and --min-df are for texts, and the file has rows of numbers")
+    if kind != "tfidf":
+        raise click.UsageError(f"--max-features and --min-df go with --vectorizer tfidf, not with {kind}")
+    given = {"max_features": max_features, "min_df": min_df, "numbers": numbers}
+    usual: TextVectorizer = make_vectorizer(kind, data.n_rows)
+    return usual.set_params(**{name: value for name, value in given.items() if value is not None})
+
+
 def _learn(
-    data: Dataset | TextDataset, path: Path, words: tuple[str, bool, str], seed: int, **options: Any
+    data: Dataset | TextDataset,
+    path: Path,
+    vectorizer: Any,
+    names: str,
+    classifier: StreamingLabelClassifier,
+    **options: Any,
 ) -> tuple[StoreSizes, int]:
-    classifier = StreamingLabelClassifier(random_state=seed)
     if isinstance(data, TextDataset):
-        name, numbers, names = words
-        vectorizer = make_vectorizer(name, data.n_rows).set_params(numbers=numbers)
         tagger = Tagger(vectorizer, classifier, None if names == "none" else names).fit(
             data.texts, data.Y, data.label_names
         )
@@ -107,6 +143,41 @@ def _learn(
         stored = ModelStore.create(path, classifier, **options)
     with stored as store:
         return store.sizes(), store.n_features
+
+
+def _cost(data: Dataset | TextDataset, vectorizer: Any, loss: str) -> dict[str, Any]:
+    """What learning would take, reading included; DataError with a remedy if there is not so much memory."""
+    X = data.X if isinstance(data, Dataset) else make_vectorizer(vectorizer, data.n_rows).fit_transform(data.texts)
+    free = available_memory()
+    plan = check_fit_memory(FitSize.of(X, data.Y), loss, free)
+    return {
+        "n_features": int(X.shape[1]),
+        "road": plan.road,
+        "seconds": round(time.process_time() + _slowness() * plan.seconds, 1),
+        "memory": _resident() + plan.n_bytes,
+        "memory_free": free,
+    }
+
+
+def _slowness() -> float:
+    """How much longer this machine takes for a product of matrices than the one by which the times were measured."""
+    rows = np.ones((1000, 1000), dtype=np.float32)
+    with one_thread():
+        seconds = []
+        for _ in range(4):
+            begin = time.process_time()
+            rows @ rows
+            seconds.append(time.process_time() - begin)
+    return max(min(seconds) * (RATE / 2.0) / 1000**3, 0.1)  # small products have half the rate of large factors
+
+
+def _resident() -> int:
+    """The memory that this process has needed so far; 0 where the system does not say."""
+    try:
+        said = Path("/proc/self/status").read_text(encoding="utf-8").partition("VmHWM:")[2]
+        return int(said.split()[0]) * 1024
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _columns(columns: TextColumns | None) -> dict[str, Any] | None:
@@ -120,8 +191,12 @@ def _rows(found: dict[str, Any]) -> str:
 
 
 def _would(found: dict[str, Any]) -> list[str]:
-    lines = [f"would learn {plural(found['n_labels'], 'label')} from {_rows(found)} into {found['model']}"]
-    return lines + _guessed(found)
+    return [
+        f"would learn {plural(found['n_labels'], 'label')} from {_rows(found)} into {found['model']}",
+        *_guessed(found),
+        f"{found['n_features']:,} features; about {found['seconds']:,.0f} s on one core and "
+        f"{found['memory'] / 2**30:,.1f} GiB of memory ({found['memory_free'] / 2**30:,.1f} GiB more is free)",
+    ]
 
 
 def _report(found: dict[str, Any]) -> list[str]:

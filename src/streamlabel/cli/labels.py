@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from streamlabel.cli.models import (
     actor_option,
@@ -19,11 +20,18 @@ from streamlabel.cli.models import (
     new_label_name,
     open_store,
 )
-from streamlabel.cli.output import fires_lines, format_table, json_option, plural, write
-from streamlabel.errors import NotFoundError, did_you_mean
+from streamlabel.cli.options import FileOptions, file_options, read_set, say_guess, text_rows
+from streamlabel.cli.output import estimate_lines, fires_lines, format_table, json_option, plural, remark, write
+from streamlabel.errors import DataError, NotFoundError, did_you_mean
 from streamlabel.store.history import LabelRecord
+from streamlabel.store.parts import VECTORIZER
 from streamlabel.store.stored_model import StoredModel
+from streamlabel.streaming.calibration import best_f1_thresholds, estimate_data, sigmoid, threshold_of_precision
+from streamlabel.types import BoolArray
 from streamlabel.validation import check_label_names
+
+if TYPE_CHECKING:
+    from streamlabel.store.model_store import ModelStore
 
 SORTS = {"arrival": lambda record: record.id, "name": lambda record: record.name.casefold(),
          "yes": lambda record: -record.n_yes}  # fmt: skip
@@ -31,36 +39,74 @@ SORTS = {"arrival": lambda record: record.id, "name": lambda record: record.name
 
 @click.command()
 @model_argument
+@click.argument("label", required=False)
 @click.option("--match", default="", metavar="TEXT", help="Only labels with this in their name.")
 @click.option("--sort", type=click.Choice(list(SORTS)), default="arrival", show_default=True, help="Their order.")
 @click.option("--revision", type=int, help="Of an older revision.")
 @json_option
-def labels(model: Path, match: str, sort: str, revision: int | None, as_json: bool) -> None:
-    """The labels of MODEL: ids, answers they were learned from, thresholds, where they came from.
+def labels(model: Path, label: str | None, match: str, sort: str, revision: int | None, as_json: bool) -> None:
+    """The labels of MODEL: ids, answers they were learned from, thresholds, where they came from; or one LABEL.
 
-    Texts that were only taken for no (see add-label) count as no.
+    Texts that were only taken for no (see add-label) count as no. Where a label was learned from found examples, the
+    precision and the recall that are expected of it stand there, too; for one LABEL in words.
     """
     with StoredModel.read(model, revision=revision) as store:
         records, sizes, number = store.labels(), store.sizes(), store.revision
-    chosen = sorted((record for record in records if match.casefold() in record.name.casefold()), key=SORTS[sort])
-    data = {
+        wanted = None if label is None else known_label(store.label_names, label, model)
+        chosen = [one for one in records if wanted in (None, one.name) and match.casefold() in one.name.casefold()]
+        beside = _beside(store, {one.name for one in chosen})
+    chosen.sort(key=SORTS[sort])
+    data: dict[str, Any] = {
         "revision": number,
         "n_labels": len(records),
         "bytes": {**dataclasses.asdict(sizes), "total": sizes.total},
-        "labels": [dataclasses.asdict(record) for record in chosen],
+        "labels": [
+            dataclasses.asdict(record) | {"estimate": estimate_data(beside.get(record.name, {}).get("estimate"))}
+            for record in chosen
+        ],
     }
+    if wanted is not None:
+        return write(data, as_json=as_json, text=lambda: _card(data["labels"][0], beside.get(wanted, {})))
+    estimates = [one["estimate"] for one in data["labels"]]
     rows = [
         [
             str(record.id), record.name, str(record.n_yes), str(record.n_no),
             "-" if record.n_unasked is None else str(record.n_unasked), f"{record.threshold:.3f}", record.origin,
             "yes" if record.anchored or record.share else "", str(record.born), record.born_at[:10],
+            *([_share(estimate, "precision"), _share(estimate, "recall")] if any(estimates) else []),
         ]
-        for record in chosen
+        for record, estimate in zip(chosen, estimates, strict=True)
     ]  # fmt: skip
     header = ["id", "label", "yes", "no", "not asked", "threshold", "from", "used past", "revision", "born"]
+    header += ["precision", "recall"] if any(estimates) else []
     size = f"{megabytes(sizes.total)} on the disk, {megabytes(sizes.learning)} of it to go on learning"
     last = f"{plural(len(chosen), 'label')}, revision {number}, {size}"
-    write(data, as_json=as_json, text=lambda: f"{format_table(header, rows, right=(0, 2, 3, 4, 5, 8))}\n{last}")
+    write(data, as_json=as_json, text=lambda: f"{format_table(header, rows, right=(0, 2, 3, 4, 5, 8, 10, 11))}\n{last}")
+
+
+def _beside(store: StoredModel, names: set[str]) -> dict[str, dict[str, Any]]:
+    """What is kept beside some labels (`tagging.examples`), as it is stored."""
+    numbers = {number: store.label_names[number] for number in store.with_something_beside()}
+    found = {name: store.beside(number) for number, name in numbers.items() if name in names}
+    return {name: content for name, content in found.items() if isinstance(content, dict)}
+
+
+def _share(estimate: dict[str, Any] | None, measure: str) -> str:
+    return "" if estimate is None or estimate[measure] is None else f"{estimate[measure]['value']:.0%}"
+
+
+def _card(one: dict[str, Any], beside: dict[str, Any]) -> str:
+    """One label in words."""
+    said, asked = beside.get("answers", []), beside.get("asked", [])
+    given = f"{one['n_yes']:,} yes and {one['n_no']:,} no"
+    if said:
+        given = f"{sum(said)} yes and {len(said) - sum(said)} no, {plural(sum(asked), 'answer')} of these to questions"
+    lines = [
+        f"{one['name']}: id {one['id']}, {one['origin']}, since revision {one['born']} ({one['born_at'][:10]})",
+        *([beside["about"]] if beside.get("about") else []),
+        f"learned from {given}; yes is a score above {one['threshold']:.3f}",
+    ]
+    return "\n".join([*lines, *estimate_lines(one["estimate"])])
 
 
 @click.command()
@@ -104,6 +150,7 @@ def _text(data: dict[str, Any], wanted: str | None) -> str:
 
 
 AUTO = "auto"
+LEAST_TO_TUNE = 10
 HOW = {"relearned": "learned again from all their answers", "averaged": "their mean, for not all answers are kept"}
 
 
@@ -141,27 +188,149 @@ def merge(model: Path, names: tuple[str, ...], into: str, actor: str, dry_run: b
 @model_argument
 @click.argument("label")
 @click.argument("value", required=False, metavar="[VALUE|auto]")
+@click.option("--tune", metavar="FILE", help="Set the one with the best F1 on the labelled texts or rows of FILE.")
+@click.option(
+    "--precision", type=click.FloatRange(0.0, 1.0, min_open=True),
+    help="Set the lowest one at which at least this share of its yes should be right.",
+)  # fmt: skip
+@click.option("--pool", metavar="FILE", help="For --precision: texts as they come now; by default those of fit.")
+@file_options()
 @actor_option
 @dry_run_option
 @json_option
-def threshold(model: Path, label: str, value: str | None, actor: str, dry_run: bool, as_json: bool) -> None:
+def threshold(
+    model: Path, label: str, value: str | None, tune: str | None, precision: float | None, pool: str | None,
+    actor: str, dry_run: bool, as_json: bool, **arguments: Any,
+) -> None:  # fmt: skip
     """Show or set the score above which LABEL is a yes; auto goes back to the one that it was learned with.
 
     It also says on how many of fit's texts the label fires. That helps to choose: with --dry-run nothing is changed.
+
+    --tune needs texts that it was not learned from, ten with LABEL and ten without at least. --precision goes by the
+    label's probabilities on a pool; a label that was learned from found examples is learned again for it.
     """
-    wanted = _number(value)
-    changes = value is not None and not dry_run
-    with open_store(model, dry_run=not changes, actor=actor) as store:
+    if sum(one is not None for one in (value, tune, precision)) > 1:
+        raise click.UsageError("give one of VALUE, --tune and --precision")
+    if pool is not None and precision is None:
+        raise click.UsageError("--pool is for --precision")
+    wanted, only_asked, options = _number(value), value is tune is precision is None, FileOptions.of(arguments)
+    changes = not only_asked and not dry_run
+    with open_store(model, dry_run=not changes and precision is None, actor=actor) as store:
         label = known_label(store.label_names, label, model)
         record = next(one for one in store.labels() if one.name == label)
-        learned = _learned(store, record)
-        new = record.threshold if value is None else learned if wanted is None else wanted
-        found = {"label": label, "before": record.threshold, "threshold": new, "learned": learned}
-        found["fires"] = _fires(store, label, new)
-        found["revision"] = store.set_threshold(label, new) if changes else None
+        found: dict[str, Any] = {"label": label, "before": record.threshold, "learned": _learned(store, record)}
+        if precision is not None and store.beside(store.label_names.index(label)) is not None:
+            found |= _learned_precisely(store, label, precision, pool, options, dry_run=dry_run)
+        else:
+            if tune is not None:
+                found |= _tuned(store, record, tune, options)
+            elif precision is not None:
+                found |= _precise(store, label, precision, pool, options)
+            else:
+                new = record.threshold if value is None else found["learned"] if wanted is None else wanted
+                found["threshold"] = new
+            found["fires"] = _fires(store, label, found["threshold"])
+            found["revision"] = store.set_threshold(label, found["threshold"]) if changes else None
         unit = "text" if has_texts(store) else "row"
     found["dry_run"] = dry_run
-    write(found, as_json=as_json, text=lambda: "\n".join(_shown(found, value is None, unit)))
+    write(found, as_json=as_json, text=lambda: "\n".join(_shown(found, only_asked, unit)))
+
+
+def _tuned(store: StoredModel, record: LabelRecord, file: str, options: FileOptions) -> dict[str, Any]:
+    """The threshold with the best F1 on labelled texts or rows."""
+    from streamlabel.cli.scoring import set_rows, texts_of_fit
+    from streamlabel.tagging.text_answers import filled_rows
+
+    data, columns = read_set(file, options, n_features=store.n_features)
+    say_guess(file, columns)
+    X = set_rows(store, data, file)
+    if record.name not in data.label_names:
+        hint = did_you_mean(record.name, data.label_names) or "it must be among its tags"
+        raise NotFoundError(f"{file}: {record.name!r} is not there; {hint}")
+    truth = data.Y[:, [data.label_names.index(record.name)]].toarray()[:, 0] > 0
+    n_yes, n_no = int(truth.sum()), int((~truth).sum())
+    if min(n_yes, n_no) < LEAST_TO_TUNE:
+        problem = (
+            f"{n_yes} of {n_yes + n_no} have {record.name!r}; at least {LEAST_TO_TUNE} with and without are needed"
+        )
+        raise DataError(problem, source=file)
+    if 2 * (texts_of_fit(store, data) or 0) > len(truth):
+        remark(f"{file}: most texts are those the model was fitted on; the figures flatter it")
+    number = store.label_names.index(record.name)
+    scores = store.model(learning=False).state_.classifiers.scores(X, np.array([number]))[:, 0]
+    known = filled_rows(X) if has_texts(store) else np.ones(len(truth), dtype=bool)
+    new = float(best_f1_thresholds(scores[known, None], truth[known, None].astype(np.float64))[0])
+    if math.isnan(new):
+        raise DataError(f"no text with {record.name!r} has a word that is known", source=file)
+    before, after = (_f1(truth, known & (scores > value)) for value in (record.threshold, new))
+    return {"threshold": new, "tuned": {"n_yes": n_yes, "n_no": n_no, "f1_before": before, "f1": after}}
+
+
+def _f1(truth: BoolArray, said: BoolArray) -> float:
+    return 2.0 * float((truth & said).sum()) / float(truth.sum() + said.sum())
+
+
+def _precise(
+    store: StoredModel, label: str, precision: float, pool: str | None, options: FileOptions
+) -> dict[str, Any]:
+    """The threshold for a precision by calibrated probabilities, on the pool or on unseen scores of fit's rows."""
+    model, number = store.model(learning=pool is None), store.label_names.index(label)
+    state = model.state_
+    if pool is not None:
+        X = _pool_rows(store, pool, options)
+    elif state.memory is not None:
+        X = state.memory.X
+    else:
+        raise DataError("the rows of fit are not kept; give --pool FILE", source=store.path)
+    if pool is None and state.memory is not None and number < state.n_fitted:
+        scores = state.memory.leave_one_out[:, number]
+    else:
+        scores = state.classifiers.scores(X, np.array([number]))[:, 0]
+    chances = sigmoid(scores, state.decisions.slope[number], state.decisions.offset[number])
+    threshold, reached, recall = threshold_of_precision(scores, chances, precision)
+    if reached < precision:
+        raise DataError(
+            f"a precision of {precision:g} cannot be expected of {label!r}, whatever the threshold: {reached:.2f} at "
+            f"best, above {threshold:.3f}",
+            source=store.path,
+        )
+    return {"threshold": threshold, "expected": {"precision": reached, "recall": recall, "n_pool": len(scores)}}
+
+
+def _pool_rows(store: StoredModel, pool: str, options: FileOptions) -> Any:
+    """The rows of a pool: of texts those with a known word."""
+    from streamlabel.cli.scoring import set_rows
+    from streamlabel.streaming.inputs import canonical_rows
+    from streamlabel.tagging.text_answers import filled_rows
+    from streamlabel.tagging.vectorizers import VectorizerState, restore_vectorizer
+
+    if not has_texts(store):
+        data, _ = read_set(pool, options, n_features=store.n_features, need_labels=False)
+        return set_rows(store, data, pool)
+    part = store.get_part(VECTORIZER)
+    vectorizer = restore_vectorizer(VectorizerState(part.content, part.arrays))
+    X = canonical_rows(vectorizer.transform([row.text for row in text_rows(pool, options)]))
+    return X[filled_rows(X)]
+
+
+def _learned_precisely(
+    store: ModelStore, label: str, precision: float, pool: str | None, options: FileOptions, *, dry_run: bool
+) -> dict[str, Any]:
+    """Learn a label again from its answers, with the threshold for a precision."""
+    from streamlabel.tagging.learn_report import fires_data
+    from streamlabel.tagging.tagger import Tagger
+
+    tagger = Tagger.of_store(store)
+    texts = None if pool is None else [row.text for row in text_rows(pool, options)]
+    report = (tagger.in_memory() if dry_run else tagger).learn_more(label, pool=texts, precision=precision)
+    return {
+        "threshold": report.threshold,
+        "learned": report.threshold,
+        "fires": fires_data(report.fires),
+        "pool": report.pool,
+        "estimate": estimate_data(report.estimate),
+        "revision": None if dry_run else store.revision,
+    }
 
 
 def _number(value: str | None) -> float | None:
@@ -211,7 +380,17 @@ def _shown(found: dict[str, Any], only_asked: bool, unit: str) -> list[str]:
     was = "" if only_asked else f", before {found['before']:.3f}"
     learned = "" if found["learned"] == found["threshold"] else f", learned with {found['learned']:.3f}"
     lines = [f"{found['label']}: yes is a score above {found['threshold']:.3f}{was}{learned}"]
-    lines += fires_lines(found["fires"], unit)
+    if "tuned" in found:
+        tuned = found["tuned"]
+        lines.append(
+            f"F1 {tuned['f1']:.2f} on {tuned['n_yes']:,} {unit}s with it and {tuned['n_no']:,} without, "
+            f"before {tuned['f1_before']:.2f}"
+        )
+    if "expected" in found:
+        right, finds = found["expected"]["precision"], found["expected"]["recall"]
+        lines.append(f"about {right:.0%} of its yes should be right; it should find about {finds:.0%} of its {unit}s")
+    lines += fires_lines(found["fires"], unit, found.get("pool", "fit"))
+    lines += estimate_lines(found.get("estimate"))
     if not only_asked:
         stored = f"on the disk as revision {found['revision']}"
         lines.append("nothing was changed (--dry-run)" if found["dry_run"] else stored)

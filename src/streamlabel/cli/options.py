@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 from streamlabel.cli.output import plural, remark
-from streamlabel.data.files import replayable
+from streamlabel.data.files import replayable, source_name
 from streamlabel.data.load import (
     FORMATS,
     TextColumns,
@@ -55,8 +55,8 @@ class FileOptions:
         return cls(**{name: arguments.pop(name) for name in names if name in arguments})
 
 
-def file_options(*, labels: bool = True, split: str = "train") -> Callable[[_Function], _Function]:
-    """``--format``, ``--text``, ``--split`` and, with labels, ``--labels`` and ``--tag-delimiter``."""
+def file_options(*, labels: bool = True, rows: bool = True, split: str = "train") -> Callable[[_Function], _Function]:
+    """``--format``, ``--text``, with labels ``--labels`` and ``--tag-delimiter``, with rows those of sets of rows."""
 
     def decorate(function: _Function) -> _Function:
         options = [
@@ -69,9 +69,10 @@ def file_options(*, labels: bool = True, split: str = "train") -> Callable[[_Fun
                 click.option("--tag-delimiter", metavar="MARK", help="Between the tags of a CSV cell, such as ';'."),
             ]
         second = "The second file of a set of rows: Y of npz or npy (or JSONL of tags), labels of XC text, XML of ARFF."
-        options.append(click.option("--labels-file", metavar="FILE", help=second))
+        options += [click.option("--labels-file", metavar="FILE", help=second)] if rows else []
         folders = "Which part of a folder of npz files: X_NAME.npz and Y_NAME.npz."
-        options.append(click.option("--split", default=split, show_default=True, metavar="NAME", help=folders))
+        if rows:
+            options.append(click.option("--split", default=split, show_default=True, metavar="NAME", help=folders))
         for option in reversed(options):
             function = option(function)
         return function
@@ -191,6 +192,14 @@ def read_texts(path: str, options: FileOptions, other: str | None = None) -> Ite
         raise DataError("holds no texts; give JSONL, CSV, or one text a line (--format lines)", source=path)
     say_guess(path, columns)
     yield from read_text_rows(source, columns, other, options.id)
+
+
+def text_rows(path: str, options: FileOptions) -> list[TextRow]:
+    """All texts of a file, at least one."""
+    rows = list(read_texts(path, options))
+    if not rows:
+        raise DataError("holds no texts; is it the right file, and whole?", source=source_name(path))
+    return rows
 
 
 def say_guess(path: str, columns: TextColumns | None) -> None:

@@ -22,6 +22,7 @@ SHELL_WORDS = {
     Hint.CREATE: "'streamlabel fit {} FILE' makes one",
     Hint.DOCTOR: f"run {_DOCTOR}",
     Hint.DOCTOR_OR_BACKUP: f"run {_DOCTOR}, or restore it from a backup",
+    Hint.FEWER_FEATURES: "--max-features {} keeps as many as there is room for; or learn fewer labels or rows",
     Hint.FORMAT: "--format gives it, one of {}",
     Hint.HISTORY: "'streamlabel history MODEL' says what there was",
     Hint.LABELS: "'streamlabel labels MODEL' lists all",
@@ -99,6 +100,25 @@ def fires_lines(fires: dict[str, int] | None, unit: str, pool: str = "fit") -> l
     line = f"it fires on {n_yes:,} of {plural(n_texts, unit)} of {of} ({n_yes / n_texts:.1%})"
     often = "that is often: give more no answers, or raise the threshold with 'streamlabel threshold'"
     return [line, often] if n_yes > OFTEN * n_texts else [line]
+
+
+def estimate_lines(estimate: dict[str, Any] | None) -> list[str]:
+    """How good a label is thought to be, in words."""
+    if estimate is None:
+        return []
+    rate, recall, precision = (estimate[key] for key in ("rate", "recall", "precision"))
+    right = "it never says yes there" if precision is None else f"of its yes about {percent_of(precision)} are right"
+    lines = [
+        f"{right}; it finds about {percent_of(recall)} of the texts it applies to (about {percent_of(rate, 1)} of all)"
+    ]
+    if precision is not None and precision["low"] < 0.5:
+        lines.append("answer some questions to be surer: 'streamlabel next'")
+    return lines
+
+
+def percent_of(value: dict[str, float], digits: int = 0) -> str:
+    """A share with its interval."""
+    return f"{value['value']:.{digits}%} ({value['low']:.{digits}%} to {value['high']:.{digits}%})"
 
 
 def note(message: str) -> None:

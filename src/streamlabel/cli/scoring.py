@@ -33,22 +33,24 @@ from streamlabel.metrics.row_blocks import RowBlocks
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import TEXTS, VECTORIZER
 from streamlabel.store.predict import RowLabels, predict_rows, rows_within
+from streamlabel.store.stored_model import StoredModel
 from streamlabel.streaming.calibration import Decisions
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import canonical_rows
-from streamlabel.tagging.text_answers import TextIndex
+from streamlabel.tagging.text_answers import TextIndex, filled_rows
 from streamlabel.tagging.vectorizers import VectorizerState, restore_vectorizer
-from streamlabel.types import CSR, Dataset, FloatArray, TextDataset
+from streamlabel.types import CSR, BoolArray, Dataset, FloatArray, TextDataset
 
 TEXT_BYTES = 1 << 14
 FORM_OF_ENDING = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
 class Predicted(NamedTuple):
-    """The id of a row, None where the file has none, and what it was given."""
+    """The id of a row, None where the file has none, what it was given, and whether any word of it is known."""
 
     id: str | None
     found: RowLabels
+    known: bool = True
 
 
 @click.command()
@@ -75,7 +77,8 @@ def predict(
     FILE is JSONL or CSV with texts, or one text a line (.txt), for a model of texts; else a set of rows (svmlight, XC
     text, ...). One line of JSON a row, or with --to csv (--out NAME.csv) one line a label. A score is no probability:
     it means yes where it exceeds the label's own threshold; that and the yes (true, false; in CSV yes or nothing) are
-    written beside it, and with --probabilities how likely the label is. Rows are read, scored and written block by
+    written beside it, and with --probabilities how likely the label is. A text without a known word gets no yes; how
+    many there are is said. Rows are read, scored and written block by
     block: memory does not grow with the number of texts or labels.
     """
     if k is not None and thresholds:
@@ -115,21 +118,21 @@ def write_predictions(
         writer = csv.writer(handle, lineterminator="\n")
         writer.writerow(["row", "id", "label", "score", "threshold", "yes", *(["probability"] * probabilities)])
         cells = [guarded(name) for name in names]
-        for n_rows, (id_, found) in enumerate(rows, start=1):
+        for n_rows, (id_, found, known) in enumerate(rows, start=1):
             shown = "" if id_ is None else guarded(id_)
             likely = _probabilities(found, decisions) if probabilities else [[]] * len(found.labels)
             for label, score, more in zip(found.labels.tolist(), found.scores.tolist(), likely, strict=True):
-                said = "yes" if score > above_all[label] else ""
+                said = "yes" if known and score > above_all[label] else ""
                 writer.writerow([n_rows - 1, shown, cells[label], f"{score:.6g}", bounds[label], said, *more])
         return n_rows
     before, between, after = ("[\n", ",\n", "\n]\n") if form == "json" else ("", "\n", "\n")
     quoted = [json.dumps(name, ensure_ascii=False) for name in names]
     mark = before
-    for n_rows, (id_, found) in enumerate(rows, start=1):
+    for n_rows, (id_, found, known) in enumerate(rows, start=1):
         labels = ", ".join([quoted[label] for label in found.labels.tolist()])
         scores = ", ".join([f"{score:.6g}" for score in found.scores.tolist()])
         above = ", ".join([bounds[label] for label in found.labels.tolist()])
-        said = json.dumps((found.scores > thresholds[found.labels]).tolist())
+        said = json.dumps((known & (found.scores > thresholds[found.labels])).tolist())
         shown = "" if id_ is None else f'"id": {json.dumps(id_, ensure_ascii=False)}, '
         lists = f'"labels": [{labels}], "scores": [{scores}], "thresholds": [{above}], "yes": {said}'
         if probabilities:
@@ -182,10 +185,18 @@ def _of_texts(
 ) -> Iterator[Predicted]:
     part = store.get_part(VECTORIZER)
     vectorizer = restore_vectorizer(VectorizerState(part.content, part.arrays))
-    rows = read_texts(file, options)
+    rows, n_unknown = read_texts(file, options), 0
     while block := list(itertools.islice(rows, size)):
         X = canonical_rows(vectorizer.transform([row.text for row in block]))
-        yield from map(Predicted, [row.id for row in block], predict_rows(classifier, X, k=k, rows_per_block=size))
+        known = filled_rows(X).tolist()
+        for row, found, any_known in zip(
+            block, predict_rows(classifier, X, k=k, rows_per_block=size), known, strict=True
+        ):
+            above = found if any_known or k is not None else RowLabels(found.labels[:0], found.scores[:0])
+            yield Predicted(row.id, above, any_known)
+        n_unknown += known.count(False)
+    if n_unknown:
+        remark(f"{plural(n_unknown, 'text')} without a word that is known: no label is a yes there")
 
 
 def _of_rows(
@@ -243,18 +254,20 @@ def evaluate(model: Path, file: str, k: tuple[int, ...], per_label: bool, as_jso
     with ModelStore.open(model) as store:
         data, columns = read_set(file, FileOptions.of(arguments), n_features=store.n_features)
         say_guess(file, columns)
-        X = _rows(store, data, file)
+        X = set_rows(store, data, file)
         truth, unknown = _truth(store, data)
-        n_of_fit = _texts_of_fit(store, data)
+        n_of_fit = texts_of_fit(store, data)
+        known = filled_rows(X) if has_texts(store) else np.ones(data.n_rows, dtype=bool)
         note(f"scoring {plural(data.n_rows, 'row')} and {plural(len(store.label_names), 'label')} ...")
-        found = _measured(store.model(learning=False), X, truth, k, per_label, store.label_names)
+        found = _measured(store.model(learning=False), X, known, truth, k, per_label, store.label_names)
     found = {"n_rows": data.n_rows, "n_labels": truth.shape[1], "unknown_tags": unknown} | found
     found["n_rows_without_tags"] = int((np.diff(truth.indptr) == 0).sum())
     found["n_rows_of_fit"] = n_of_fit
     write(found, as_json=as_json, text=lambda: _text(found))
 
 
-def _rows(store: ModelStore, data: Dataset | TextDataset, file: str) -> CSR:
+def set_rows(store: StoredModel, data: Dataset | TextDataset, file: str) -> CSR:
+    """The rows of a set of texts or numbers, as the model takes them."""
     if isinstance(data, TextDataset) != has_texts(store):
         kinds = ("texts", "rows of numbers") if has_texts(store) else ("rows of numbers", "texts")
         raise DataError(f"the model takes {kinds[0]}, and the file holds {kinds[1]}", source=file)
@@ -266,7 +279,7 @@ def _rows(store: ModelStore, data: Dataset | TextDataset, file: str) -> CSR:
     return canonical_rows(data.X.astype(np.float64))
 
 
-def _texts_of_fit(store: ModelStore, data: Dataset | TextDataset) -> int | None:
+def texts_of_fit(store: StoredModel, data: Dataset | TextDataset) -> int | None:
     """How many texts are those that the model was fitted on; None where it does not keep what tells."""
     if not isinstance(data, TextDataset) or TEXTS not in store.parts():
         return None
@@ -292,9 +305,13 @@ def _truth(store: ModelStore, data: Dataset | TextDataset) -> tuple[CSR, int]:
 
 
 def _measured(
-    model: StreamingLabelClassifier, X: CSR, truth: CSR, k: tuple[int, ...], per_label: bool, names: tuple[str, ...]
-) -> dict[str, Any]:
-    """The measures; scores are kept where there are not many, else made anew for each reading."""
+    model: StreamingLabelClassifier, X: CSR, known: BoolArray, truth: CSR, k: tuple[int, ...], per_label: bool,
+    names: tuple[str, ...],
+) -> dict[str, Any]:  # fmt: skip
+    """The measures; scores are kept where there are not many, else made anew for each reading.
+
+    known : (n,), whether a row has any known word; if not, no label is a yes
+    """
     score, thresholds = model.state_.classifiers.scores, model.state_.decisions.thresholds
     scores: Any = score(X) if truth.shape[0] * truth.shape[1] <= CELLS else RowBlocks(lambda a, b: score(X[a:b]))
     found: dict[str, Any] = measure(truth, scores, tuple(sorted(set(k))), MEASURES)
@@ -303,7 +320,9 @@ def _measured(
     for start in range(0, truth.shape[0], step):
         rows = slice(start, start + step)
         block = scores[rows] if isinstance(scores, np.ndarray) else score(X[rows])
-        decisions.update_checked(truth[rows], sparse.csr_array((block > thresholds).astype(np.int8)))
+        decisions.update_checked(
+            truth[rows], sparse.csr_array(((block > thresholds) & known[rows, None]).astype(np.int8))
+        )
     found |= decisions.result()
     f1, met = decisions.label_f1(), decisions.n_true + decisions.n_predicted > 0
     found["macro_f1"] = float(f1[met].mean()) if met.any() else math.nan

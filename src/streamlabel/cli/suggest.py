@@ -27,7 +27,7 @@ def suggest(model: Path, texts: tuple[str, ...], k: int, as_json: bool) -> None:
     """The best labels for a TEXT, with their scores; - reads texts from standard input, one a line.
 
     A label is marked yes where its score exceeds its own threshold, which stands beside it: a score orders labels, it
-    is no probability. For many texts, use predict.
+    is no probability. A text without a known word gets no yes. For many texts, use predict.
     """
     suggester = Suggester.open(model)
     wanted, thresholds = _texts(texts), suggester.thresholds
@@ -36,15 +36,18 @@ def suggest(model: Path, texts: tuple[str, ...], k: int, as_json: bool) -> None:
         {
             "text": text,
             "labels": [
-                {"label": name, "score": score, "threshold": thresholds[name], "yes": score > thresholds[name]}
+                {
+                    "label": name, "score": score, "threshold": thresholds[name],
+                    "yes": any_known and score > thresholds[name],
+                }
                 for name, score in found
             ],
         }
-        for text, found in zip(wanted, suggested, strict=True)
-    ]
+        for text, found, any_known in zip(wanted, suggested, known, strict=True)
+    ]  # fmt: skip
     for text, any_known in zip(wanted, known, strict=True):
         if not any_known:
-            remark(f"no word of {text[:40]!r} is known; the scores are those of an empty text")
+            remark(f"no word of {text[:40]!r} is known, so no label is a yes; the scores are those of an empty text")
     write(data, as_json=as_json, text=lambda: "\n\n".join(_table(one, with_text=len(data) > 1) for one in data))
 
 
@@ -94,12 +97,14 @@ def _table(found: dict[str, Any], *, with_text: bool) -> str:
 
 
 def _lines(found: Explanation) -> str:
-    said = "yes" if found.score > found.threshold else "no"
+    from streamlabel.tagging.explain import NO_KNOWN_WORD
+
+    said = "yes" if found.yes else "no"
     lines = [
         f"{found.label}: {said}, its score is {found.score:.3f} and yes begins above {found.threshold:.3f} "
         f"(probability {found.probability:.2f})"
     ]
-    if (found.score > found.threshold) != (found.probability > 0.5):
+    if found.yes != (found.probability > 0.5) and found.note != NO_KNOWN_WORD:
         lines.append("yes begins where precision and recall are balanced best, not at a probability of 0.5")
     for side, parts in (("for", found.words_for), ("against", found.words_against)):
         if parts:

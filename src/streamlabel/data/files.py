@@ -35,8 +35,8 @@ MOST_BLANK_LINES, MOST_BLANK_BYTES = 1_000_000, 1 << 26  # in a row; a small pac
 
 
 def available_memory() -> int:
-    """Bytes that can still be allocated without swapping: the machine's, or the container's where that is less."""
-    candidates = [_machine_memory(), _container_memory()]
+    """Bytes that can still be allocated without swapping: of the machine, its container or the process: the least."""
+    candidates = [_machine_memory(), _container_memory(), _process_memory()]
     known = [value for value in candidates if value is not None]
     return min(known) if known else FALLBACK_MEMORY
 
@@ -87,6 +87,21 @@ def _container_memory() -> int | None:
         except (OSError, ValueError):
             continue
     return None
+
+
+def _process_memory() -> int | None:
+    """What the limit of this process on its address space (``ulimit -v``) leaves; None where there is no limit."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        return max(
+            0, limit - int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        )
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
 
 
 # Blocks of this size and everything made from them stay in the processor's cache.

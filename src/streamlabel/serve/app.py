@@ -79,7 +79,10 @@ def create_app(living: LivingTagger, gate: Gate) -> ASGIApp:
     async def fail(_: Request, error: Exception) -> Response:
         return _response(_error("the service failed; its log says why"), HTTPStatus.INTERNAL_SERVER_ERROR)
 
-    routes = [StarletteRoute(one.path, endpoint(one), methods=[one.method]) for one in ROUTES]
+    paths = [one.path.replace("{label}", "{label:path}") for one in ROUTES]  # a name may hold a slash
+    routes = [
+        StarletteRoute(path, endpoint(one), methods=[one.method]) for path, one in zip(paths, ROUTES, strict=True)
+    ]
     app = Starlette(
         routes=routes,
         exception_handlers={
@@ -166,7 +169,7 @@ class _Endpoint:
             raise Refusal(503, "the service is ending; ask again when it is back", CLOSE) from None
 
     def _work(self, body: bytes | None, path: dict[str, Any]) -> tuple[bytes, int]:
-        reply = self._route.answer(self._living, path if body is None else parse_body(body))
+        reply = self._route.answer(self._living, path if body is None else parse_body(body, path))
         return _encode(reply.data), reply.status
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -17,8 +17,11 @@ from streamlabel.store.history import LabelRecord
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.reader import latest_revision
 from streamlabel.store.sqlite import reading
+from streamlabel.streaming.calibration import Estimate
 from streamlabel.tagging.learn_report import LearnReport
+from streamlabel.tagging.questions import Question
 from streamlabel.tagging.tagger import Tagger
+from streamlabel.tagging.text_answers import ENOUGH, TextPool
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,50 @@ def read_mark(folder: Path, revision: int | None = None) -> Mark:
 
 logger = logging.getLogger("streamlabel.serve")
 LOOK_EVERY = 1.0  # seconds after which somebody looks again for what others have written
+MOST_CHARACTERS = 64 << 20  # of all texts that are remembered
+
+
+class RecentTexts:
+    """The pool of a service, in memory only: texts of who runs it, and the newest ``most`` that it was sent."""
+
+    def __init__(self, texts: Iterable[str] = (), most: int = 0) -> None:
+        self.most, self._lock = most, threading.Lock()
+        self._texts: dict[str, None] = {}
+        self._characters = self._version = 0
+        self._made: list[tuple[object, int, TextPool]] = []  # vectoriser, version, pool
+        self._add(texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Remember texts, if any are to be remembered; the oldest make room."""
+        if self.most:
+            self._add(texts)
+
+    def pool(self, tagger: Tagger) -> TextPool:
+        """The texts as a pool for a tagger; made again only if there are new ones."""
+        with self._lock:
+            version, texts = self._version, list(self._texts)
+            for vectorizer, known, made in self._made:
+                if vectorizer is tagger.vectorizer_ and known == version:
+                    return made
+        pool = tagger.pool(texts)
+        with self._lock:  # one for readers, one for the writer
+            self._made = [(tagger.vectorizer_, version, pool), *self._made[:1]]
+        return pool
+
+    def _add(self, texts: Iterable[str]) -> None:
+        with self._lock:
+            for text in texts:
+                self._characters += 0 if text in self._texts else len(text)
+                self._texts.pop(text, None)
+                self._texts[text] = None
+            while self.most and (len(self._texts) > self.most or self._characters > MOST_CHARACTERS):
+                oldest = next(iter(self._texts))
+                del self._texts[oldest]
+                self._characters -= len(oldest)
+            self._version += 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +114,14 @@ class LivingTagger:
     other model.
 
     reader : opened to read, and from now on the living tagger's own
+    recent : the pool by which labels are judged, if it holds enough texts, and of which questions are asked
     problem : why the newest revision cannot be read, or ""; the last one that could be read goes on
     """
 
-    def __init__(self, reader: Tagger, *, actor: str = "", read_only: bool = False) -> None:
+    def __init__(
+        self, reader: Tagger, *, actor: str = "", read_only: bool = False, recent: RecentTexts | None = None
+    ) -> None:
+        self.recent = RecentTexts() if recent is None else recent
         self.path, self.actor, self.read_only, self.problem = reader.store.path, actor, read_only, ""
         self._reader, self._view = reader, View.of(reader)
         self._mark = read_mark(self.path, self._view.revision)
@@ -87,12 +138,26 @@ class LivingTagger:
                 self._looking.release()
         return self._view
 
-    def learn(self, name: str, yes: Sequence[str], no: Sequence[str]) -> tuple[LearnReport, int]:
-        """Learn a label; it is on the disk and in `view` when this returns. Returns its report and its revision."""
+    def learn(
+        self,
+        name: str,
+        yes: Sequence[str],
+        no: Sequence[str],
+        *,
+        about: str = "",
+        pool: Sequence[str] | None = None,
+        more: bool = False,
+        asked: bool = False,
+    ) -> tuple[LearnReport, int]:
+        """Learn a label; it is on the disk and in `view` when this returns. Returns its report and its revision.
+
+        more : a label that is known, from the answers that it has and from these;   asked : they answer questions
+        """
         with self._writing:
             learner = self._awake()
             try:
-                report = learner.learn_new(name, yes, no)
+                looked = pool if pool is not None or len(self.recent) < ENOUGH else self.recent.pool(learner)
+                report = learner.learn_kept(name, yes, no, about, looked, more=more, asked=asked)
             except Refusal:
                 raise
             except BaseException:
@@ -102,6 +167,21 @@ class LivingTagger:
                 learner.close()
             self._catch_up()
             return report, learner.mark.revision
+
+    def next(self, label: str, pool: Sequence[str] | None, n: int) -> tuple[list[Question], int, int]:
+        """Texts to ask about a label, of a pool or of the recent texts; of how many, and of which revision."""
+        reader = self._reader
+        looked = self.recent.pool(reader) if pool is None else reader.pool(pool)
+        with self._looking:  # nobody moves the reader on meanwhile
+            check_known(label, reader.label_names_)
+            return reader.next(label, looked, n), len(looked.texts), reader.store.revision
+
+    def estimate(self, label: str) -> tuple[View, Estimate | None]:
+        """How good a label was thought to be when it was learned, None if nothing was estimated; and the view."""
+        self.view()
+        with self._looking:
+            check_known(label, self._view.labels)
+            return self._view, self._reader.estimate(label)
 
     def retire(self, label: int) -> int:
         """Take the label with this id out; returns the new revision."""
@@ -162,6 +242,12 @@ class LivingTagger:
         self._looked = time.monotonic()
 
 
+def check_known(label: str, names: Iterable[str]) -> None:
+    """Refuse a label that there is not."""
+    if label not in names:
+        raise Refusal(404, f"no label is called {label!r}; GET /labels lists all")
+
+
 class _Learner(Tagger):
     """A tagger that gives the lock back after a change, and takes it again for the next one.
 
@@ -194,11 +280,21 @@ class _Learner(Tagger):
         self._store = store
         return True
 
-    def learn_new(self, name: str, yes: Sequence[str], no: Sequence[str]) -> LearnReport:
-        """Learn a label; Refusal if the answers are wrong, and then nothing has changed."""
-        if name in self.label_names_:
-            raise Refusal(409, f"label {name!r} is known already; choose another name, or DELETE that label first")
+    def learn_kept(
+        self, name: str, yes: Sequence[str], no: Sequence[str], about: str, pool: Any, *, more: bool, asked: bool
+    ) -> LearnReport:
+        """Learn a label, or more about one; Refusal if the answers are wrong, and then nothing has changed."""
+        if more:
+            check_known(name, self.label_names_)
+            if self.store.beside(self.label_names_.index(name)) is None:
+                raise Refusal(409, f"the answers that {name!r} was learned from are not kept; none can be added")
+        elif name in self.label_names_:
+            problem = f"label {name!r} is known already; choose another name, send answers for it, or DELETE it first"
+            raise Refusal(409, problem)
         with mistakes():
-            report = self.learn(name, yes, no)
+            if more:
+                report = self.learn_more(name, yes, no, asked=asked, pool=pool)
+            else:
+                report = self.learn(name, yes, no, about=about, pool=pool)
         self.mark = read_mark(self.store.path)
         return report

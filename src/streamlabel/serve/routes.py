@@ -6,13 +6,14 @@ import json
 import math
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NoReturn, TypeAlias
 
 from scipy.special import expit
 
 from streamlabel.serve.access import Refusal
-from streamlabel.serve.live_tagger import LivingTagger, View
+from streamlabel.serve.live_tagger import LivingTagger, View, check_known
+from streamlabel.streaming.calibration import estimate_data
 from streamlabel.tagging.explain import N_WORDS, explanation_data
 from streamlabel.tagging.learn_report import report_data
 
@@ -22,15 +23,17 @@ MOST_K = 100
 MOST_SUGGESTIONS = 20_000  # texts times k: about 2 MB of answer
 
 
-def parse_body(content: bytes) -> dict[str, Any]:
-    """Parse the JSON object of a body; NaN and infinity are not JSON."""
+def parse_body(content: bytes, path: Mapping[str, Any]) -> dict[str, Any]:
+    """Parse the JSON object of a body, and add the fields of the path; NaN and infinity are not JSON."""
     try:
         body = json.loads(content.decode("utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise Refusal(400, f"the body is not JSON: {error}") from None
     if not isinstance(body, dict):
         raise Refusal(400, f"the body is of type {type(body).__name__}; send a JSON object, {{...}}")
-    return body
+    for field in sorted(body.keys() & path.keys()):
+        raise Refusal(400, f"the field {field!r} is in the path already; leave it out of the body")
+    return {**body, **path}
 
 
 @dataclass(frozen=True)
@@ -67,16 +70,64 @@ class ExplainRequest:
 
 @dataclass(frozen=True)
 class LearnRequest:
-    """A request to learn a new label from texts."""
+    """A request to learn a new label from texts, or from its name alone; ``pool``: texts as they come."""
 
     name: str
     yes: list[str]
     no: list[str]
+    about: str
+    pool: list[str] | None
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> LearnRequest:
-        _check_fields(body, {"name", "yes"}, {"no"})
-        return cls(_name(body["name"], "name").strip(), _texts(body, "yes"), _texts(body, "no") if "no" in body else [])
+        _check_fields(body, {"name"}, {"yes", "no", "about", "pool"})
+        yes, no = (_texts(body, side) if side in body else [] for side in ("yes", "no"))
+        return cls(_name(body["name"], "name").strip(), yes, no, _text(body.get("about", ""), "about"), _pool(body))
+
+
+@dataclass(frozen=True)
+class AnswersRequest:
+    """A request to learn a label further: ``{text, yes}``, or several such ``answers``.
+
+    asked : these texts were put as questions, and not chosen because of their answer
+    """
+
+    label: str
+    yes: list[str]
+    no: list[str]
+    asked: bool
+    pool: list[str] | None
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> AnswersRequest:
+        several = "answers" in body
+        _check_fields(body, {"label", "answers"} if several else {"label", "text", "yes"}, {"asked", "pool"})
+        answers = body["answers"] if several else [{"text": body["text"], "yes": body["yes"]}]
+        if not isinstance(answers, list) or not all(isinstance(one, dict) for one in answers):
+            raise Refusal(400, 'answers must be a list of objects, {"text": ..., "yes": true or false}')
+        if not 1 <= len(answers) <= MOST_TEXTS:
+            raise Refusal(400, f"answers has {len(answers):,} of them; from 1 to {MOST_TEXTS:,} are taken at once")
+        sides: dict[bool, list[str]] = {True: [], False: []}
+        for place, one in enumerate(answers):
+            _check_fields(one, {"text", "yes"}, set())
+            where = f"answers[{place}]." if several else ""
+            sides[_flag(one["yes"], f"{where}yes")].append(_text(one["text"], f"{where}text"))
+        asked = _flag(body.get("asked", True), "asked")
+        return cls(_name(body["label"], "label"), sides[True], sides[False], asked, _pool(body))
+
+
+@dataclass(frozen=True)
+class NextRequest:
+    """A request for the texts whose answers would help a label most."""
+
+    label: str
+    n: int = 10
+    pool: list[str] | None = None
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> NextRequest:
+        _check_fields(body, {"label"}, {"n", "pool"})
+        return cls(_name(body["label"], "label"), _whole(body.get("n", cls.n), "n", MOST_K), _pool(body))
 
 
 @dataclass(frozen=True)
@@ -126,6 +177,16 @@ def _texts(body: Mapping[str, Any], field: str) -> list[str]:
     return [_text(value, f"{field}[{place}]") for place, value in enumerate(values)]
 
 
+def _pool(body: Mapping[str, Any]) -> list[str] | None:
+    return _texts(body, "pool") if "pool" in body else None
+
+
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise Refusal(400, f"{where} must be true or false")
+    return value
+
+
 def _whole(value: Any, where: str, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise Refusal(400, f"{where} must be a whole number from 1 to {most}")
@@ -168,7 +229,8 @@ class Route:
 def index(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
     """Answer with the list of all routes."""
     routes = [{"method": one.method, "path": one.path, "about": one.about} for one in ROUTES]
-    return Reply({"service": "streamlabel", "revision": living.view().revision, "routes": routes})
+    pool = {"n_texts": len(living.recent), "remembers": living.recent.most}
+    return Reply({"service": "streamlabel", "revision": living.view().revision, "pool": pool, "routes": routes})
 
 
 def health(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
@@ -190,21 +252,40 @@ def labels(living: LivingTagger, _: Mapping[str, Any]) -> Reply:
     return Reply({"revision": view.revision, "labels": found})
 
 
+def label_card(living: LivingTagger, path: Mapping[str, Any]) -> Reply:
+    """Answer with one label, and how good it is thought to be."""
+    name = _name(path["label"], "label")
+    view, estimate = living.estimate(name)
+    found = _strict({field: getattr(view.labels[name], field) for field in OF_A_LABEL})
+    return Reply({"revision": view.revision} | found | {"estimate": estimate_data(estimate)})
+
+
+def next_texts(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    """Answer with the texts whose answers would help a label most."""
+    asked = NextRequest.of(body)
+    living.view()  # looks for what others have written
+    if asked.pool is None and not len(living.recent):
+        raise Refusal(400, "there are no texts to ask about: this service remembers none; send some as pool")
+    questions, n_pool, revision = living.next(asked.label, asked.pool, asked.n)
+    found = [asdict(question) for question in questions]
+    return Reply({"revision": revision, "label": asked.label, "n_pool": n_pool, "questions": found})
+
+
 def suggest(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
     """Answer with the best labels of each text."""
     asked, view = SuggestRequest.of(body), living.view()
     found: list[list[dict[str, Any]]] = []
     for start in range(0, len(asked.texts), AT_ONCE):
-        best = view.tagger.suggest(asked.texts[start : start + AT_ONCE], asked.k)
-        found += [[_suggestion(view, name, score) for name, score in row] for row in best]
+        best = view.tagger.suggest_known(asked.texts[start : start + AT_ONCE], asked.k)
+        found += [[_suggestion(view, name, score, known) for name, score in row] for row, known in best]
+    living.recent.add(asked.texts)
     return Reply({"revision": view.revision, "results": found})
 
 
 def explain(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
     """Answer why a text got its score for a label."""
     asked, view = ExplainRequest.of(body), living.view()
-    if asked.label not in view.labels:
-        raise Refusal(404, f"no label is called {asked.label!r}; GET /labels lists all")
+    check_known(asked.label, view.labels)
     found = view.tagger.explain(asked.text, asked.label, asked.words)
     return Reply({"revision": view.revision} | _strict(explanation_data(found)))
 
@@ -212,8 +293,15 @@ def explain(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
 def learn(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
     """Learn a label, and answer with its report."""
     asked = LearnRequest.of(body)
-    report, revision = living.learn(asked.name, asked.yes, asked.no)
+    report, revision = living.learn(asked.name, asked.yes, asked.no, about=asked.about, pool=asked.pool)
     return Reply({"revision": revision} | _strict(report_data(report)), 201)
+
+
+def answers(living: LivingTagger, body: Mapping[str, Any]) -> Reply:
+    """Learn a label further, and answer with its report."""
+    asked = AnswersRequest.of(body)
+    report, revision = living.learn(asked.label, asked.yes, asked.no, pool=asked.pool, more=True, asked=asked.asked)
+    return Reply({"revision": revision} | _strict(report_data(report)))
 
 
 def retire(living: LivingTagger, path: Mapping[str, Any]) -> Reply:
@@ -235,16 +323,20 @@ ROUTES = (
     Route("GET", "/labels", labels, "every label: id, name, answers, threshold"),
     Route("POST", "/suggest", suggest, "labels for texts: texts, k"),
     Route("POST", "/explain", explain, "why a text got its score: text, label, words"),
-    Route("POST", "/labels", learn, "learn a label: name, yes, no", writes=True),
+    Route("POST", "/labels", learn, "learn a label: name, about, yes, no, pool", writes=True),
+    Route("POST", "/labels/{label}/answers", answers, "learn it further: text, yes (or answers), asked", writes=True),
+    Route("GET", "/labels/{label}/next", next_texts, "the texts to ask about next"),
+    Route("POST", "/labels/{label}/next", next_texts, "the same: n, pool"),
+    Route("GET", "/labels/{label}", label_card, "one label, and how good it is thought to be"),
     Route("DELETE", "/labels/{id}", retire, "take a label out", writes=True),
     Route("POST", "/rollback", rollback, "go back: revision", writes=True),
 )
 
 
-def _suggestion(view: View, name: str, score: float) -> dict[str, Any]:
+def _suggestion(view: View, name: str, score: float, known: bool) -> dict[str, Any]:
     label = view.labels[name]
     probability = float(expit(label.slope * score + label.shift))
-    return {"label": name, "score": score, "probability": probability, "yes": score > label.threshold}
+    return {"label": name, "score": score, "probability": probability, "yes": known and score > label.threshold}
 
 
 def _strict(data: dict[str, Any]) -> dict[str, Any]:

@@ -282,12 +282,12 @@ def _forget_history(change: Change, first: int) -> None:
     """Delete versions and parts that no revision from ``first`` on has, and what only they used. Ids stay used."""
     run = change.connection.execute
     run("DELETE FROM version WHERE retired IS NOT NULL AND retired <= ?", (first,))
-    run("DELETE FROM part WHERE retired IS NOT NULL AND retired <= ?", (first,))
     run("DELETE FROM classifier WHERE id NOT IN (SELECT classifier FROM version)")
-    left = {number for (number,) in run("SELECT id FROM classifier").fetchall()}
-    for number, name in run("SELECT number, name FROM part").fetchall():
-        if name.startswith(ANSWERS) and int(name.removeprefix(ANSWERS)) not in left:
-            run("DELETE FROM part WHERE number = ?", (number,))
+    left = {f"{ANSWERS}{number}" for (number,) in run("SELECT id FROM classifier").fetchall()}
+    for (name,) in run("SELECT name FROM part WHERE retired IS NULL").fetchall():
+        if name.startswith(ANSWERS) and name not in left:
+            change.end("part", "name = ?", (name,))
+    run("DELETE FROM part WHERE retired IS NOT NULL AND retired <= ?", (first,))
     run("DELETE FROM part_array WHERE part NOT IN (SELECT number FROM part)")
     for table in ("relation", "answer"):
         run(f"DELETE FROM {table} WHERE classifier NOT IN (SELECT id FROM classifier)")

@@ -65,13 +65,20 @@ def align(position: int) -> int:
     return -(-position // ALIGNMENT) * ALIGNMENT
 
 
+LIVE_PART = "v.born <= :revision AND (v.retired IS NULL OR v.retired > :revision)"
+
+
 def list_parts(connection: sqlite3.Connection, revision: int) -> dict[str, int]:
     """The numbers of the parts of a revision, by name."""
-    rows = connection.execute(
-        "SELECT name, number FROM part v WHERE v.born <= :revision AND (v.retired IS NULL OR v.retired > :revision)",
-        {"revision": revision},
-    ).fetchall()
-    return dict(rows)
+    query = f"SELECT name, number FROM part v WHERE {LIVE_PART}"
+    return dict(connection.execute(query, {"revision": revision}).fetchall())
+
+
+def part_number(connection: sqlite3.Connection, name: str, revision: int) -> int | None:
+    """The number of one part of a revision; None if there is none of this name."""
+    query = f"SELECT number FROM part v WHERE v.name = :name AND {LIVE_PART}"
+    found = connection.execute(query, {"name": name, "revision": revision}).fetchone()
+    return None if found is None else int(found[0])
 
 
 def read_part(
@@ -88,7 +95,7 @@ def read_part(
 
     maps : files that are mapped already, by their numbers
     """
-    number = list_parts(connection, revision).get(name)
+    number = part_number(connection, name, revision)
     if number is None:
         raise NotFoundError(f"{folder}: revision {revision} has no part {name!r}")
     found = connection.execute("SELECT content, checksum FROM part WHERE number = ?", (number,)).fetchone()

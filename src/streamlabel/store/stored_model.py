@@ -30,7 +30,7 @@ from streamlabel.store.history import (
     read_sizes,
     records_of,
 )
-from streamlabel.store.parts import ANSWERS, Part, list_parts, read_part
+from streamlabel.store.parts import ANSWERS, Part, list_parts, part_number, read_part
 from streamlabel.store.reader import LIVE, Snapshot, damaged_columns, load_snapshot, read_files, read_snapshot
 from streamlabel.store.segments import map_file
 from streamlabel.store.sqlite import copied, explain
@@ -158,7 +158,7 @@ class StoredModel:
         """What is kept beside a label of this number (`ModelStore.append`); None if there is nothing."""
         name = f"{ANSWERS}{int(self._snapshot.classifiers[number])}"
         with self._catalogue() as connection:
-            if name not in list_parts(connection, self.revision):
+            if part_number(connection, name, self.revision) is None:
                 return None
             return read_part(self.path, connection, {}, name, self.revision).content
 

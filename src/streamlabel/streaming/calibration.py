@@ -5,7 +5,8 @@ All functions take scores and 0/1 answers (n, k) of the same rows and treat the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,21 @@ class Estimate:
     n_asked: int = 0
 
 
+def estimate_data(estimate: Estimate | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Convert an estimate, as it is or as it was stored, to JSON values with names.
+
+    What is not known (the precision of a label that never fires) is null.
+    """
+    if estimate is None:
+        return None
+    values = asdict(estimate) if isinstance(estimate, Estimate) else dict(estimate)
+    for key, value in values.items():
+        if isinstance(value, tuple | list):
+            named = zip(("value", "low", "high"), (round(v, 4) for v in value), strict=True)
+            values[key] = None if np.isnan(value[0]) else dict(named)
+    return values
+
+
 def best_f1_thresholds(scores: FloatArray, answers: FloatArray) -> FloatArray:
     """The score above which predicting a label gives the best F1, (k,); midway to the next lower score.
 
@@ -70,6 +86,21 @@ def best_f1_thresholds(scores: FloatArray, answers: FloatArray) -> FloatArray:
     columns = np.arange(scores.shape[1])
     middle = 0.5 * (ranked[best, columns] + below[best, columns])
     return np.where(positives > 0, middle, np.nan)
+
+
+def threshold_of_precision(scores: FloatArray, chances: FloatArray, precision: float) -> tuple[float, float, float]:
+    """The lowest threshold with at least this expected precision, and the precision and recall expected there.
+
+    scores, chances : (n,) of a label on a pool. If it is reached nowhere, the threshold where it is highest.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(chances[order])
+    expected, below = hits / np.arange(1, len(order) + 1), np.append(ranked[1:], ranked[-1:] - 1e-12)
+    expected[ranked == below] = -1.0  # a threshold cannot part equal scores
+    reached = np.flatnonzero(expected >= precision)
+    best = int(reached[-1]) if reached.size else int(expected.argmax())
+    middle = 0.5 * (ranked[best] + below[best])
+    return float(middle), float(expected[best]), float(hits[best] / max(hits[-1], np.finfo(np.float64).tiny))
 
 
 def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> tuple[FloatArray, FloatArray]:
@@ -142,17 +173,41 @@ def _log_loss(z: FloatArray, target: FloatArray, slope: FloatArray, offset: Floa
     return np.asarray((np.logaddexp(0.0, margin) - target * margin).sum(axis=0))
 
 
-def decide(scores: FloatArray, answers: FloatArray, threshold: float | str, usual: float) -> Decisions:
+ENOUGH, TRUST = 10, 20.0
+
+
+def decide(
+    scores: FloatArray, answers: FloatArray, threshold: float | str, usual: float, levels: FloatArray | None = None
+) -> Decisions:
     """Thresholds and probabilities from scores (e, k) of rows that were not learned from, and their 0/1 answers.
 
     threshold : "f1" or one score for all;   usual : the threshold if no label has a positive answer here
+    levels : (k,) the mean score that each label gives to rows it was learned from as positive, if that is known; then
+        labels that have few positive answers here share what the others say (`shared_thresholds`)
     """
     slope, offset = fit_sigmoids(scores, answers)
     if threshold != "f1":
         return Decisions(np.full(scores.shape[1], float(threshold)), slope, offset)
     found = best_f1_thresholds(scores, answers)
+    if levels is not None and len(scores):
+        return Decisions(shared_thresholds(found, scores.mean(axis=0), levels, answers.sum(axis=0)), slope, offset)
     missing = np.isnan(found)
     return Decisions(np.where(missing, usual if missing.all() else np.nanmedian(found), found), slope, offset)
+
+
+def shared_thresholds(found: FloatArray, usual: FloatArray, levels: FloatArray, n_yes: FloatArray) -> FloatArray:
+    """Thresholds (k,) of labels, each drawn to where thresholds lie as a rule, the more the fewer yes it rests on.
+
+    The best threshold of a handful of positive rows is mostly noise. As a rule it lies at one share of the way from a
+    label's usual score up to its level: the median of the labels with at least `ENOUGH` yes, one half where there are
+    none. That rule counts as much as `TRUST` yes. Macro F1 on test rows, without and with it: Bibtex 40.0 and 42.5,
+    later laws of EURLEX57K 41.5 and 45.8, citeulike-t-min5 29.6 and 33.2.
+    """
+    way = levels - usual
+    sure = (n_yes >= ENOUGH) & (way > 0)
+    share = float(np.median((found[sure] - usual[sure]) / way[sure])) if sure.any() else 0.5
+    rule = usual + min(max(share, 0.0), 1.0) * np.maximum(way, 0.0)
+    return np.where(np.isnan(found), rule, (n_yes * np.nan_to_num(found) + TRUST * rule) / (n_yes + TRUST))
 
 
 def usual_threshold(loss: str, fit_intercept: bool) -> float:

@@ -305,8 +305,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     ) -> StreamingLabelClassifier:
         """Learn labels of `fit` again, from its rows and new ones; the other labels do not change by one bit.
 
-        A label becomes what `fit` on all rows where it was answered gives at the same strength (`streaming.later_rows`).
-        The new rows are kept: a second update has them, too.
+        A label becomes what `fit` on all rows where it was answered gives at the same strength
+        (`streaming.later_rows`). The new rows are kept: a second update has them, too.
 
         Parameters
         ----------

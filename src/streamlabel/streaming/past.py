@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import linalg, sparse
 
 from streamlabel.classifier.penalty import Penalty, make_penalty
 from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, choose_beta, make_ridge
+from streamlabel.classifier.single_precision import SingleRidge
 from streamlabel.classifier.solve import FACTOR_LIMIT, solve_coupled, solve_prepared, too_large
+from streamlabel.data.files import available_memory
 from streamlabel.errors import ConvergenceWarning, DataError
 from streamlabel.stats.label_gram import centred_cross, signed_label_gram
 from streamlabel.stats.spectral import RidgeFactor, make_factor
@@ -31,8 +33,9 @@ from streamlabel.stats.ties import points
 from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import decide, usual_threshold
 from streamlabel.streaming.codes import unseen_coupled_scores, unseen_scores
+from streamlabel.streaming.fit_plan import SAMPLED_ROWS, FitSize, check_fit_memory, plan_fit
 from streamlabel.streaming.inputs import Parameters, coded, settings_of_fit
-from streamlabel.streaming.kept_rows import FitMemory
+from streamlabel.streaming.kept_rows import FitMemory, positive_rows
 from streamlabel.streaming.other_losses import (
     MOST_LABELS,
     PAST_TOLERANCE,
@@ -61,15 +64,15 @@ from streamlabel.structure.represent import represent
 from streamlabel.types import CSC, CSR, FloatArray, IntArray, SolveReport
 
 MOST_TUNED = 512  # labels by which the ridge strength of all is chosen
-RIDGE_TOLERANCE = 1e-6  # of ridge by iterations, on the relative residual
-MOST_SAMPLED = 2_000  # rows of the sample by which it is chosen where there is no factor of all
+RIDGE_TOLERANCE = 1e-4  # of ridge by iterations, on the relative residual
 
 
 @dataclass(frozen=True, eq=False)
 class PastFit:
     """The classifiers, codes and unseen scores that `fit` learned for m labels.
 
-    ridge : the factor of the rows, for labels that arrive with answers on all of them; None for other losses
+    ridge : the factor of the rows, for labels that arrive with answers on all of them; None where it was not needed
+    hat : what is known of its hat matrix
     judged_rows : (e,), a sample of the rows;  unseen : (e, m), their scores under classifiers learned without them
     leverages : (e,), their hat diagonal in the ridge; zero without one
     codes : (m, m), empty if the labels were learned apart
@@ -84,6 +87,7 @@ class PastFit:
     unseen: FloatArray
     leverages: FloatArray
     codes: CSC
+    hat: HatSpectrum | None = None
 
 
 def fit_labels(
@@ -96,10 +100,12 @@ def fit_labels(
     classes: NDArray[Any] | None = None,
 ) -> ModelState:
     """Learn a model of these labels (n, m); ``source`` is what the user passed as X, to recognise it later."""
+    check_fit_memory(FitSize.of(X, labels), parameters.loss, available_memory())
     learned = _learn(parameters, X, labels)
     rows, centre = learned.judged_rows, parameters.fit_intercept
     truth = labels[rows].toarray().astype(np.float64)
-    decisions = decide(learned.unseen, truth, parameters.threshold, usual_threshold(learned.loss, centre))
+    levels = _levels(X, labels, learned.weights, learned.intercept)
+    decisions = decide(learned.unseen, truth, parameters.threshold, usual_threshold(learned.loss, centre), levels)
     counts, sizes = np.asarray(labels.sum(axis=0)).ravel(), np.diff(learned.codes.indptr)
     lam = fixed_lam(parameters.lam) if parameters.start == "alternating" else None
     reports = [
@@ -111,7 +117,7 @@ def fit_labels(
     ]  # fmt: skip
     memory = FitMemory(
         X, labels, learned.unseen, rows, learned.leverages, parameters.random_state,
-        beta=learned.beta, centre=centre, ridge=learned.ridge, source=source,
+        beta=learned.beta, centre=centre, ridge=learned.ridge, hat=learned.hat, source=source,
     )  # fmt: skip
     state = ModelState.begin(
         names, ClassifierBlocks(int(X.shape[1])).appended(learned.weights, learned.intercept), decisions, reports,
@@ -119,6 +125,15 @@ def fit_labels(
         strength=learned.beta / row_unit(X, centre), classes=classes,
     )  # fmt: skip
     return state.with_rows(memory, _atoms(parameters, labels), parameters.dictionary)
+
+
+def _levels(X: CSR | FloatArray, labels: CSR, weights: FloatArray, intercept: FloatArray) -> FloatArray:
+    """The mean score (m,) of each label on its positive rows, of at most 50 of them."""
+    found = np.array(intercept, dtype=np.float64)
+    for label, rows in enumerate(positive_rows(labels)):
+        if len(rows):
+            found[label] += float(np.mean(X[rows[:: -(-len(rows) // _MOST_POSITIVE)]] @ weights[:, label]))
+    return found
 
 
 def _learn(parameters: Parameters, X: CSR | FloatArray, labels: CSR) -> PastFit:
@@ -149,10 +164,24 @@ def fixed_lam(lam: float | str | None) -> float | None:
 def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
     """Learn one ridge per label, with one strength for all: given, or that of the least generalised error.
 
-    If rows and features are both too many for a factor, by conjugate gradients (`fit_iteratively`).
+    The size decides on the road (`fit_plan`).
     """
-    if too_large(X):
-        return fit_iteratively(X, labels, beta, fit_intercept, seed)
+    road = plan_fit(FitSize.of(X, labels), available=available_memory()).road
+    if road == "spectral":
+        return fit_by_spectrum(X, labels, beta, fit_intercept, seed)
+    if beta == "auto":
+        beta = sampled_beta(X, labels, fit_intercept, seed)
+    if road == "single":
+        try:
+            with one_thread():  # a second one made it three times slower on shared cores
+                return fit_by_single_factor(X, labels, float(beta), fit_intercept, seed)
+        except linalg.LinAlgError:  # a tiny beta, beyond single precision
+            pass
+    return fit_with_loss(X, labels, "squared", beta, fit_intercept, seed)
+
+
+def fit_by_spectrum(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
+    """Learn ridge by a factor of all rows, which is kept; its spectrum chooses the strength."""
     beta, ridge, _ = _ridge(X, labels, beta, fit_intercept, seed)
     n_rows, n_labels = labels.shape
     weights, intercept = solve_prepared(ridge, X, labels.astype(np.float64))
@@ -165,14 +194,28 @@ def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept
     return PastFit(weights, intercept, beta, "squared", ridge, rows, unseen, leverages, _no_codes(n_labels))
 
 
-def fit_iteratively(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
-    """Learn ridge without a factor: strength chosen on a sample of the rows; unseen scores take a second solve."""
-    if beta == "auto":
-        sample = np.sort(np.random.default_rng(seed).permutation(labels.shape[0])[:MOST_SAMPLED])
-        chosen = most_frequent(labels[sample], MOST_TUNED)
-        strength, _, _ = _ridge(X[sample], labels[sample][:, chosen], "auto", fit_intercept, seed)
-        beta = strength / row_unit(X[sample], fit_intercept) * row_unit(X, fit_intercept)
-    return fit_with_loss(X, labels, "squared", beta, fit_intercept, seed)
+def fit_by_single_factor(X: CSR | FloatArray, labels: CSR, beta: float, fit_intercept: bool, seed: int) -> PastFit:
+    """Learn ridge by one factor in single precision, which is not kept."""
+    n_rows, n_labels = labels.shape
+    ridge = SingleRidge(X, beta, centre=fit_intercept)
+    weights, intercept = ridge.solve(labels.astype(np.float64))
+    if not fit_intercept:
+        weights *= 2.0
+        weights -= ridge.solve(sparse.csr_array(np.ones((n_rows, 1))))[0]
+    rows = FitMemory.sample(n_rows, seed, n_labels)
+    leverages, hat = ridge.leverages(rows)
+    scores = np.asarray(X[rows] @ weights) + intercept
+    unseen = unseen_scores(scores, coded(labels[rows], fit_intercept), leverages)
+    return PastFit(weights, intercept, beta, "squared", None, rows, unseen, leverages, _no_codes(n_labels), hat)
+
+
+def sampled_beta(X: CSR | FloatArray, labels: CSR, fit_intercept: bool, seed: int) -> float:
+    """The ridge strength of the least generalised error on a sample of the rows, for the labels most frequent there."""
+    sample = np.sort(np.random.default_rng(seed).permutation(labels.shape[0])[:SAMPLED_ROWS])
+    rows, answers = X[sample], labels[sample]
+    answers = answers[:, most_frequent(answers, MOST_TUNED)]
+    found = best_beta(make_factor(rows, centre=fit_intercept), coded(answers, fit_intercept), fit_intercept)
+    return found / row_unit(rows, fit_intercept) * row_unit(X, fit_intercept)
 
 
 def fit_alternating(
@@ -328,6 +371,7 @@ def _structure_value(gram: FloatArray, codes: CSC, l1: float) -> float:
     return float(0.5 * (gram.trace() - 2.0 * image.trace() + bent.trace()) + l1 * np.abs(codes.data).sum())
 
 
+_MOST_POSITIVE = 50
 _COMPARED_ROWS, _HELD_ROWS = 16_000, 1_000
 _HIDDEN = 32
 

@@ -98,8 +98,10 @@ class LabelExamples:
             )
             rows = sparse.csr_array(parts, shape=(len(answers), n_features))
             rows.check_format(full_check=True)
-            if not len(answers) == len(asked) == len(digests) == len(indptr) - 1 or not np.isfinite(rows.data).all():
+            if not len(answers) == len(asked) == len(digests) == len(indptr) - 1 or len(parts[0]) != indptr[-1]:
                 raise ValueError("its columns are not of one length")
+            if not np.isfinite(rows.data).all():
+                raise ValueError("its values are not finite")
             known = None if content["estimate"] is None else _estimate(content["estimate"])
             found: Any = rows.toarray() if content["dense"] else rows
             return cls(found, digests, answers, asked, str(content["about"]), known)

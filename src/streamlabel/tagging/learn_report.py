@@ -11,7 +11,7 @@ import numpy as np
 
 from streamlabel.data.text import TextVectorizer
 from streamlabel.stats.threads import one_thread
-from streamlabel.streaming.calibration import Estimate
+from streamlabel.streaming.calibration import Estimate, estimate_data
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.trials import Clarity
 
@@ -131,19 +131,6 @@ def report_data(report: LearnReport) -> dict[str, Any]:
     found["seconds"] = round(report.seconds, 4)
     found["fires"] = fires_data(report.fires)
     found["estimate"] = estimate_data(report.estimate)
-    return found
-
-
-def estimate_data(estimate: Estimate | None) -> dict[str, Any] | None:
-    """Convert an estimate to JSON values: what is not known (the precision of a label that never fires) is null."""
-    if estimate is None:
-        return None
-    found: dict[str, Any] = {}
-    for key, value in asdict(estimate).items():
-        if isinstance(value, tuple):
-            names = ("value", "low", "high")
-            value = None if np.isnan(value[0]) else dict(zip(names, (round(v, 4) for v in value), strict=True))
-        found[key] = value
     return found
 
 

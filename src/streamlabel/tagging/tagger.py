@@ -24,7 +24,8 @@ from streamlabel.metrics.topk import check_k
 from streamlabel.store.append import write_model
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import ANSWERS, LATER_TEXTS, NAMES, TEXTS, VECTORIZER, Part
-from streamlabel.streaming.calibration import Estimate, sigmoid
+from streamlabel.streaming.blocks import SharedList
+from streamlabel.streaming.calibration import Estimate, sigmoid, threshold_of_precision
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.found import FoundRecipe, Judgement, stack
 from streamlabel.streaming.inputs import canonical_rows
@@ -304,15 +305,19 @@ class Tagger(BaseEstimator):
         asked: bool = False,
         about: str = "",
         pool: Iterable[str] | TextPool | None = None,
+        precision: float | None = None,
     ) -> LearnReport:
         """Learn a label further: from the answers it has and from these, which count where they contradict.
 
         asked : these texts were put as questions (`next`), not found because of their answer; only then do they tell
             how often the label is right
+        precision : put the threshold where at least this precision is expected, instead of the best F1
         """
         number = self._grown_label(name)
         name = self.classifier_.state_.names[number]
-        return self._learn((name,), [(yes, no)], {name: about}, pool, False, number, more=True, asked=asked)[0]
+        return self._learn(
+            (name,), [(yes, no)], {name: about}, pool, False, number, more=True, asked=asked, precision=precision
+        )[0]
 
     def answer(self, label: str, text: str, yes: bool, *, pool: Iterable[str] | TextPool | None = None) -> LearnReport:
         """Answer one question (`next`) about a label, and learn it again from all of its answers."""
@@ -330,17 +335,17 @@ class Tagger(BaseEstimator):
         """The n texts of a pool whose answers would help a label most, the best first (`tagging.questions`)."""
         number = self._number(label)
         looked, known = self.pool(pool), self._examples(number)
-        left = np.arange(len(looked.texts)) if known is None else looked.besides(known.digests)
-        left = left[filled_rows(looked.rows[left])]
-        if not left.size:
+        looked = looked if known is None else looked.without(known.digests)
+        filled = np.flatnonzero(filled_rows(looked.rows))
+        if not filled.size:
             return []
-        X, state = looked.rows[left], self.classifier_.state_
+        X, state = looked.rows[filled], self.classifier_.state_
         scores = state.classifiers.scores(X, np.array([number]))[:, 0]
         chances = sigmoid(scores, state.decisions.slope[number], state.decisions.offset[number])
         n_yes, n_asked = (0, 0) if known is None else (int(known.answers.sum()), int(known.asked.sum()))
         threshold = float(state.decisions.thresholds[number])
         chosen = choose_questions(X, scores, threshold, n_yes, n, self.classifier_.random_state, n_asked)
-        return [Question(looked.texts[left[at]], float(chances[at]), float(scores[at]), why) for at, why in chosen]
+        return [Question(looked.texts[filled[at]], float(chances[at]), float(scores[at]), why) for at, why in chosen]
 
     def estimate(self, label: str) -> Estimate | None:
         """How good a label was thought to be when it was learned; None if nothing was estimated."""
@@ -518,6 +523,7 @@ class Tagger(BaseEstimator):
         *,
         more: bool = False,
         asked: bool = False,
+        precision: float | None = None,
     ) -> list[LearnReport]:
         """Learn labels, or one of this number again; ``more``: from the answers that it has, too."""
         begin = time.perf_counter()
@@ -534,10 +540,13 @@ class Tagger(BaseEstimator):
             found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
             if more and number is not None:
                 found = {name: self._kept_of(number).joined(newer) for name, newer in found.items()}
-            left = looked.besides(np.vstack([one.digests for one in found.values()]))
-            if not left.size:
+            for name, one in found.items():
+                if one.answers.any() and not filled_rows(one.rows[one.answers]).any():
+                    raise no_known_words(name)
+            left = looked.without(np.vstack([one.digests for one in found.values()])).rows
+            if not left.shape[0]:
                 raise DataError("the pool holds no text that is not answered; give texts that nobody has looked at")
-            grow = functools.partial(self._grown_from, found=found, pool=looked.rows[left], facts=facts)
+            grow = functools.partial(self._grown_from, found=found, pool=left, facts=facts, precision=precision)
         self._put(grow, names, found, number)
         seconds = time.perf_counter() - begin
         where = "" if not found else "fit" if pool is None else "given"
@@ -604,9 +613,6 @@ class Tagger(BaseEstimator):
         if rows:
             digests = np.vstack((self._index.digests[rows], examples.digests))
             examples = LabelExamples(stack(old, new), digests, np.array(said), np.full(len(said), asked), about)
-        yes = examples.answers
-        if yes.any() and not filled_rows(examples.rows[yes]).any():
-            raise no_known_words(answers.name)
         return examples
 
     def _judging(self, pool: Iterable[str] | TextPool | None) -> TextPool | None:
@@ -666,7 +672,13 @@ class Tagger(BaseEstimator):
         return "" if reader is None else reader.version
 
     def _grown_from(
-        self, past: StreamingLabelClassifier, *, found: dict[str, LabelExamples], pool: Any, facts: dict[str, Any]
+        self,
+        past: StreamingLabelClassifier,
+        *,
+        found: dict[str, LabelExamples],
+        pool: Any,
+        facts: dict[str, Any],
+        precision: float | None,
     ) -> StreamingLabelClassifier:
         """A copy of the classifier that has learned labels from their examples, too."""
         model = copy.copy(past)
@@ -674,6 +686,9 @@ class Tagger(BaseEstimator):
         facts.update(
             model.learn_examples({name: one.examples for name, one in found.items()}, pool, self._directions(), texts)
         )
+        for name, (_, judgement) in facts.items():
+            if precision is not None:
+                model.state_ = _precise(model.state_, name, judgement, precision)
         return model
 
     def _grown(self, past: StreamingLabelClassifier, *, batch: list[Answers]) -> StreamingLabelClassifier:
@@ -700,6 +715,25 @@ def _check_without_pool(batch: list[Answers], more: bool) -> None:
             raise DataError(
                 f"label {one.name!r}: the texts of fit are not kept here; give a pool, texts as they come now{both}"
             )
+
+
+def _precise(state: ModelState, name: str, judgement: Judgement, precision: float) -> ModelState:
+    """The model with the threshold of a label where this precision is expected, and what is expected there."""
+    threshold, reached, _ = threshold_of_precision(judgement.pool, judgement.chances, precision)
+    if reached < precision:
+        raise DataError(
+            f"a precision of {precision:g} cannot be expected of {name!r}, whatever the threshold: {reached:.2f} at "
+            "best; more answers may help"
+        )
+    number, thresholds, reports = (
+        state.names.number(name),
+        state.decisions.thresholds.copy(),
+        list(state.reports.items()),
+    )
+    thresholds[number] = threshold
+    reports[number] = replace(reports[number], estimate=judgement.estimate(threshold))
+    decisions = replace(state.decisions, thresholds=thresholds)
+    return replace(state, decisions=decisions, reports=SharedList.of(reports))
 
 
 def _pair(name: str, sides: Any) -> tuple[Any, Any]:

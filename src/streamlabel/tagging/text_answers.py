@@ -19,6 +19,7 @@ from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 from streamlabel.validation import canonical_labels, check_label_names, default_label_names
 
 DIGEST = 16
+ENOUGH = 100  # texts of a pool by which a label can be judged; with fewer, those of fit are the better pool
 Key: TypeAlias = int | str  # a row of `fit`, or a text that is not among them
 
 
@@ -66,12 +67,13 @@ class TextPool:
     digests: NDArray[np.uint8]
     texts: tuple[str, ...] = ()
 
-    def besides(self, answered: NDArray[np.uint8]) -> IntArray:
-        """The numbers of the rows that have none of these digests."""
+    def without(self, answered: NDArray[np.uint8]) -> TextPool:
+        """The pool without the texts that have these digests."""
         known = {one.tobytes() for one in answered}
-        if not known or not len(self.digests):
-            return np.arange(self.rows.shape[0])
-        return np.flatnonzero([one.tobytes() not in known for one in self.digests])
+        kept = [at for at, one in enumerate(self.digests) if one.tobytes() not in known]
+        if len(kept) == len(self.digests):
+            return self
+        return TextPool(self.rows[kept], self.digests[kept], tuple(self.texts[at] for at in kept if self.texts))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,258 @@
+"""Found examples: ridges against scikit-learn, scores against simulated labels, decisions against all others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+
+from streamlabel.streaming import found
+from streamlabel.streaming.calibration import sigmoid_of_chances
+from streamlabel.streaming.found import Calibration, Judgement, Pool, size_class
+
+NO_SCORES = np.empty(0)
+
+
+def made(log_odds, *, mean=0.0, deviation=1.0):
+    """A judgement of scores that are the log-odds themselves."""
+    log_odds = np.asarray(log_odds, dtype=np.float64)
+    return Judgement(log_odds, log_odds, mean, deviation)
+
+
+def features(X, share, ratio, weights, centre):
+    """Rows whose inner products are the kernel: own features, and the scores of the past classifiers."""
+    return np.hstack((np.sqrt(1 - share) * X, np.sqrt(share * ratio) * (X @ weights - centre)))
+
+
+def test_ridges_on_a_background_are_scikit_learns(rng):
+    B, J, yes, weights = (rng.normal(size=shape) for shape in ((30, 8), (20, 8), (4, 8), (8, 5)))
+    ridges = found._Backgrounds(B, J, weights, J @ weights)
+    own, unseen, spreads = ridges.learn(yes)
+    centre = (B @ weights).mean(axis=0)
+    energy, past_energy = B.var(axis=0).sum(), (B @ weights).var(axis=0).sum()
+    rows, target = np.vstack((yes, B)), np.repeat([1.0, 0.0], [4, 30])
+    for at, (share, strength) in enumerate(found._BASES):
+        made_rows, B_, J_ = (features(X, share, energy / past_energy, weights, centre) for X in (rows, B, J))
+        ridge = Ridge(alpha=strength * energy).fit(made_rows, target)
+        np.testing.assert_allclose(own[at], ridge.predict(J_), atol=1e-10)
+        assert spreads[at] == pytest.approx(ridge.predict(B_).std())
+        for row in range(4):
+            left = np.delete(np.arange(34), row)
+            alone = Ridge(alpha=strength * energy).fit(made_rows[left], target[left])
+            assert unseen[at, row] == pytest.approx(alone.predict(made_rows[[row]])[0])
+
+
+def test_a_ranking_is_judged_by_the_mean_of_auc_and_average_precision(rng):
+    truth, scores = (rng.random((60, 6)) < 0.2).astype(float), rng.normal(size=(60, 6))
+    expected = [
+        50.0 * (roc_auc_score(truth[:, j], scores[:, j]) + average_precision_score(truth[:, j], scores[:, j]))
+        for j in range(6)
+    ]
+    np.testing.assert_allclose(found._ranking(truth, scores), expected)
+
+
+def trials(rng, *, name_helps, examples=True):
+    """Twenty trials in which the fifth ridge is the best, and the first of two directions of a name helps, or none."""
+    n_bases = len(found._BASES)
+    good = np.where(np.arange(n_bases) == 4, 2.0, 1.0)[:, None]
+    made_trials = []
+    for _ in range(20):
+        truth = (rng.random(200) < 0.1).astype(float)
+        own = examples * (rng.normal(size=(n_bases, 200)) + good * truth)
+        named = rng.normal(size=(2, 200))
+        named[0] += 2.0 * name_helps * truth
+        made_trials.append(found._Trial(truth, own, np.empty((n_bases, 0)), np.ones(n_bases), named, np.empty((2, 0))))
+    return made_trials
+
+
+def test_the_best_ridge_is_chosen_and_a_name_only_where_it_gains(rng):
+    base, weights, gain = found._choose(trials(rng, name_helps=False), 5)
+    assert (base, weights, gain) == (4, [0.0, 0.0], 0.0)
+    base, weights, gain = found._choose(trials(rng, name_helps=True), 5)
+    assert (base, weights[1]) == (4, 0.0)
+    assert weights[0] > 0
+    assert gain > 2
+
+
+def test_the_reference_of_a_name_alone_is_the_mean_over_all_orders(rng):
+    truth = np.repeat([1.0, 0.0], [6, 34])[:, None]
+    drawn = [found._ranking(truth, rng.normal(size=(40, 1)))[0] for _ in range(4000)]
+    assert found._any_order(truth)[0] == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / np.sqrt(4000))
+
+
+def test_without_examples_a_name_is_compared_with_any_order(rng):
+    assert not any(found._choose(trials(rng, name_helps=False, examples=False), 0)[1])
+    _, weights, gain = found._choose(trials(rng, name_helps=True, examples=False), 0)
+    assert weights[0] > 0
+    assert gain > 20
+
+
+@pytest.mark.parametrize(("n_yes", "size"), [(0, 0), (1, 1), (3, 2), (4, 5), (7, 5), (8, 10), (15, 20), (1000, 50)])
+def test_the_number_of_yes_is_rounded_by_ratio(n_yes, size):
+    assert size_class(n_yes) == size
+
+
+@pytest.mark.parametrize(("n_rows", "n_back", "n_rest"), [(10, 5, 5), (11, 5, 6), (900, 400, 500), (3000, 400, 2000)])
+def test_a_pool_is_parted_once(n_rows, n_back, n_rest):
+    rows = np.arange(n_rows, dtype=np.float64)[:, None]
+    pool = Pool.of(rows, 3)
+    back, rest = pool.background[:, 0], pool.rest[:, 0]
+    assert (len(back), len(rest)) == (n_back, n_rest)
+    assert len(np.union1d(back, rest)) == n_back + n_rest
+    np.testing.assert_array_equal(Pool.of(rows, 3).background, pool.background)
+    assert n_rows == 10 or not np.array_equal(Pool.of(rows, 4).background, pool.background)
+
+
+@pytest.mark.parametrize("n_answers", [0, 3, 30])
+def test_answers_move_the_labels_own_part_as_bayes_says(rng, n_answers):
+    log_odds = rng.normal(-1.0, 1.0, n_answers)
+    answers = (rng.random(n_answers) < expit(log_odds + 1.5)).astype(float)
+    mean, deviation = Calibration((0.0, 0.0, 0.0, 0.0), 1.2).updated(log_odds, answers)
+    grid = np.linspace(-8, 8, 4001)
+    margin = log_odds + grid[:, None]
+    log_posterior = -0.5 * (grid / 1.2) ** 2 + (answers * margin - np.logaddexp(0, margin)).sum(axis=1)
+    posterior = np.exp(log_posterior - log_posterior.max())
+    posterior /= posterior.sum()
+    true_mean = posterior @ grid
+    assert mean == pytest.approx(true_mean, abs=0.1 * 1.2)
+    assert mean == pytest.approx(grid[log_posterior.argmax()], abs=0.005)
+    assert deviation == pytest.approx(np.sqrt(posterior @ (grid - true_mean) ** 2), rel=0.1)
+
+
+def simulated_trials(rng, coefficients, deviation, n_labels, n_rows=1000):
+    """Labels whose answers follow the model: (truth, scores, yes scores)."""
+    calibration, labels = Calibration(coefficients, deviation), []
+    for _ in range(n_labels):
+        scores, yes = rng.gamma(2.0, 1.0, n_rows), rng.gamma(2.0, 1.0, 5) + 2.0
+        chances = expit(calibration.log_odds(scores, scores, yes) + deviation * rng.normal())
+        labels.append(((rng.random(n_rows) < chances).astype(float), scores, yes))
+    return labels
+
+
+def test_the_meaning_of_scores_is_found_from_trials(rng):
+    coefficients = (-4.0, 2.5, -0.5, -0.3)
+    calibration = found._calibrate(simulated_trials(rng, coefficients, 0.8, 150), found.DEFAULTS[5].calibration)
+    assert calibration.deviation == pytest.approx(0.8, abs=0.2)
+    scores, yes = rng.gamma(2.0, 1.0, 1000), np.full(5, 4.0)
+    upper = np.sort(scores)[-150:]
+    given, true = (one.log_odds(upper, scores, yes) for one in (calibration, Calibration(coefficients, 0.8)))
+    np.testing.assert_allclose(given, true, atol=0.5)
+    assert abs((given - true).mean()) < 0.3
+
+
+def test_labels_that_do_not_differ_have_a_small_deviation(rng):
+    alike = found._calibrate(simulated_trials(rng, (-3.0, 2.0, 0.0, 0.0), 0.0, 60), found.DEFAULTS[5].calibration)
+    apart = found._calibrate(simulated_trials(rng, (-3.0, 2.0, 0.0, 0.0), 2.0, 60), found.DEFAULTS[5].calibration)
+    assert alike.deviation < 0.4
+    assert apart.deviation > 1.4
+
+
+def test_trials_in_which_no_score_stands_out_say_nothing():
+    truth, default = np.repeat([1.0, 0.0], [5, 95]), found.DEFAULTS[0].calibration
+    assert found._calibrate([(truth, np.zeros(100), NO_SCORES)] * 9, default) == default
+    assert found._calibrate([(truth, 1.0 - truth, NO_SCORES)] * 9, default) == default
+
+
+def test_no_other_threshold_has_a_better_expected_f1(rng):
+    """Expected over labels and answers that are drawn here."""
+    judgement = made(rng.normal(-3.0, 2.0, 300), mean=0.3, deviation=0.8)
+    threshold = judgement.threshold()
+    u = 0.3 + 0.8 * rng.normal(size=(400, 1))
+    truth = rng.random((400, 300)) < expit(judgement.log_odds + u)
+
+    def expected(level):
+        said = judgement.pool > level
+        return f1_score(truth.T, np.tile(said[:, None], 400), average="macro", zero_division=0.0)
+
+    levels = np.quantile(judgement.pool, np.linspace(0.5, 0.99, 50))
+    assert expected(threshold) > max(map(expected, levels)) - 0.01
+
+
+@pytest.mark.parametrize("precision", [0.3, 0.6, 0.9])
+def test_a_threshold_for_a_precision_is_the_lowest_that_has_it(rng, precision):
+    judgement = made(rng.normal(-1.0, 2.0, 200), deviation=0.5)
+    threshold = judgement.threshold(precision)
+    u = 0.5 * rng.normal(size=2000)
+    chances = np.mean([expit(judgement.log_odds + one) for one in u], axis=0)
+    said = np.sort(chances[judgement.pool > threshold])
+    assert said.mean() >= precision - 0.01
+    rest = np.sort(chances[judgement.pool <= threshold])
+    if rest.size:
+        assert np.append(said, rest[-3:]).mean() < precision + 0.01
+
+
+def test_a_threshold_that_is_out_of_reach_says_never():
+    judgement = made([-5.0, -4.0, -3.0])
+    assert not (judgement.pool > judgement.threshold(0.9)).any()
+
+
+def test_equal_scores_are_not_parted():
+    judgement = made([2.0, 0.0, 0.0, 0.0, -9.0], deviation=0.1)
+    for threshold in (judgement.threshold(), judgement.threshold(0.55)):
+        assert threshold not in judgement.pool
+        assert (judgement.pool > threshold).sum() in (1, 4, 5)
+
+
+def measured(truth, said, pool):
+    """The precision, recall, average precision and rate of answers."""
+    hits = (truth & said).sum()
+    ranked = average_precision_score(truth, pool) if truth.any() else 0.0
+    return hits / said.sum(), hits / max(truth.sum(), 1), ranked, truth.mean()
+
+
+def test_intervals_hold_what_they_say(rng):
+    """Of labels drawn from the model nine out of ten lie in each interval: a bit more, since counts are whole."""
+    calibration = Calibration((-4.0, 2.5, 0.0, -0.2), 1.0)
+    inside = []
+    for _ in range(150):
+        pool = rng.gamma(2.0, 1.0, 600)
+        judgement = Judgement.of(calibration, pool, NO_SCORES, NO_SCORES, NO_SCORES)
+        threshold = judgement.threshold()
+        estimate = judgement.estimate(threshold)
+        truth = rng.random(600) < expit(judgement.log_odds + rng.normal())
+        stated = (estimate.precision, estimate.recall, estimate.average_precision, estimate.rate)
+        true = measured(truth, pool > threshold, pool)
+        inside.append([low <= value <= high for value, (_, low, high) in zip(true, stated, strict=True)])
+        assert estimate.fires == (pool > threshold).mean()
+    covered = np.mean(inside, axis=0)
+    assert (covered > 0.84).all(), covered
+    assert (covered < 0.98).all(), covered
+
+
+def test_answers_to_questions_make_intervals_narrower_and_true(rng):
+    calibration = Calibration((-4.0, 2.5, 0.0, -0.2), 1.5)
+    inside, widths = [], []
+    for _ in range(150):
+        pool, asked, u = rng.gamma(2.0, 1.0, 600), rng.gamma(6.0, 1.0, 40), 1.5 * rng.normal()
+        answers = (rng.random(40) < expit(calibration.log_odds(asked, pool, NO_SCORES) + u)).astype(float)
+        before = Judgement.of(calibration, pool, NO_SCORES, NO_SCORES, NO_SCORES)
+        after = Judgement.of(calibration, pool, NO_SCORES, asked, answers)
+        truth = rng.random(600) < expit(before.log_odds + u)
+        threshold = after.threshold()
+        estimates = before.estimate(threshold), after.estimate(threshold)
+        assert [estimate.n_asked for estimate in estimates] == [0, 40]
+        _, low, high = estimates[1].rate
+        inside.append(low <= truth.mean() <= high)
+        widths.append([estimate.rate[2] - estimate.rate[1] for estimate in estimates])
+    assert 0.84 < np.mean(inside) < 0.98
+    assert np.mean(widths, axis=0)[1] < 0.5 * np.mean(widths, axis=0)[0]
+
+
+def test_a_label_that_never_fires_has_no_precision():
+    estimate = made([-3.0, -2.0, -1.0]).estimate(5.0)
+    assert np.isnan(estimate.precision).all()
+    assert estimate.recall == (0.0, 0.0, 0.0)
+    assert (estimate.fires, estimate.n_pool) == (0.0, 3)
+
+
+def test_chances_become_the_nearest_sigmoid(rng):
+    scores = rng.normal(size=300)
+    chances = expit(1.7 * scores - 2.0 + 0.5 * np.sin(5 * scores))
+    slope, offset = sigmoid_of_chances(scores, chances)
+    reference = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000)
+    reference.fit(
+        np.tile(scores, 2)[:, None], np.repeat([1, 0], 300), sample_weight=np.concatenate((chances, 1.0 - chances))
+    )
+    assert (slope, offset) == pytest.approx((reference.coef_[0, 0], reference.intercept_[0]), abs=1e-3)
