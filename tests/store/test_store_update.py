@@ -1,4 +1,4 @@
-"""Labels of fit learned again in a store: one revision, as in memory, for a second update, undone by a roll-back."""
+"""Labels of fit learned again in a store: one revision, as in memory, undone by a roll-back."""
 
 from __future__ import annotations
 

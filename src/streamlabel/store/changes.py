@@ -30,7 +30,7 @@ from streamlabel.validation import check_label_names
 
 if TYPE_CHECKING:
     from streamlabel.streaming.classifier import StreamingLabelClassifier
-    from streamlabel.streaming.update import Update
+    from streamlabel.streaming.later_rows import Update
 
 
 def rename_label(writer: StoreWriter, snapshot: Snapshot, name: str, new_name: str, key: str | None) -> None:
@@ -231,7 +231,7 @@ def relearn_label(
 def update_labels(
     writer: StoreWriter, snapshot: Snapshot, update: Update, parts: Mapping[str, Part], key: str | None
 ) -> None:
-    """Store labels that were learned again with rows that came later (`streaming.update`), and those rows."""
+    """Store labels that were learned again with rows that came later (`streaming.later_rows`), and those rows."""
     later = update.memory.later
     assert later is not None
     labels, states = snapshot.labels[update.numbers], update.batch

@@ -82,7 +82,7 @@ def decode_rows(part: Part, snapshot: Snapshot, **facts: Any) -> tuple[FitMemory
 
 
 def encode_later(memory: FitMemory, labels: IntArray) -> Part:
-    """Encode the rows that came after `fit`, and what they changed; ``labels`` are the ids of its labels, in order."""
+    """Encode the rows that came after `fit`, and what they changed; ``labels`` are the ids of its labels."""
     later = memory.later
     assert later is not None
     again = np.flatnonzero(later.known.any(axis=0))

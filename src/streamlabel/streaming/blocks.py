@@ -50,7 +50,7 @@ class ClassifierBlocks:
         return ClassifierBlocks(self.n_features, tuple(blocks), np.concatenate((self.intercept, intercept)))
 
     def replaced(self, labels: IntArray, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:
-        """These classifiers with ``weights`` (d, k) in place of those of some labels; blocks without any are shared."""
+        """These classifiers with ``weights`` (d, k) in place of those of some labels; other blocks are shared."""
         blocks, offsets = list(self._blocks), self.intercept.copy()
         for position in np.unique(labels // BLOCK):
             mine = labels // BLOCK == position

@@ -45,10 +45,10 @@ from streamlabel.streaming.inputs import (
     same_rows,
     settings_of_fit,
 )
+from streamlabel.streaming.later_rows import Update, check_update, learn_update
 from streamlabel.streaming.past import fit_labels
 from streamlabel.streaming.state import ModelState
 from streamlabel.streaming.trials import LabelReport
-from streamlabel.streaming.update import Update, check_update, learn_update
 from streamlabel.types import CSC, CSR, FloatArray, IntArray
 from streamlabel.validation import check_label_names, default_label_names
 
@@ -305,8 +305,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     ) -> StreamingLabelClassifier:
         """Learn labels of `fit` again, from its rows and new ones; the other labels do not change by one bit.
 
-        A label becomes what `fit` on all rows where it was answered gives at the same strength (`streaming.update`).
-        The new rows are kept: a second update has them, too.
+        A label becomes what `fit` on all rows where it was answered gives at the same strength
+        (`streaming.later_rows`). The new rows are kept: a second update has them, too.
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         state, parameters = self.state_, checked_parameters(self)
         check_settings(parameters, state.settings)
-        check_update(parameters, state, np.empty(0, dtype=np.intp))
+        check_update(state, np.empty(0, dtype=np.intp))
         matrix = self._features(X, reset=False)
         check_scale(matrix)
         Y, label_names = read_names(Y, label_names)

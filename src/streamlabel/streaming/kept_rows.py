@@ -146,19 +146,19 @@ def _columns(positives: Sequence[IntArray], n_rows: int) -> CSC:
 
 @dataclass(frozen=True, eq=False)
 class LaterRows:
-    """Rows that came after `fit`, with answers for some of its f labels (`streaming.update`).
+    """Rows that came after `fit`, with answers for some of its f labels (`streaming.later_rows`).
 
     X : (k, d);   labels : csr_array (k, f), 0 where nothing is known;   known : (k, f) bool
     """
 
-    X: CSR | FloatArray
+    X: Any
     labels: CSR
     known: BoolArray
 
     def joined(self, newer: LaterRows) -> LaterRows:
         """These rows, then newer ones."""
-        both: Any = self.X, newer.X
         dense = isinstance(self.X, np.ndarray)
+        both = (self.X, newer.X)
         X = np.vstack(both) if dense else sparse.csr_array(sparse.vstack(both, format="csr"))
         labels = sparse.csr_array(sparse.vstack((self.labels, newer.labels), format="csr"))
         return LaterRows(X, labels, np.vstack((self.known, newer.known)))

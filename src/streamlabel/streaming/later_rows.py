@@ -59,18 +59,19 @@ class Update:
         )
 
 
-def check_update(parameters: Parameters, state: ModelState, numbers: IntArray) -> FitMemory:
+def check_update(state: ModelState, numbers: IntArray) -> FitMemory:
     """The rows of `fit`; an error where labels cannot be learned again as `fit` would learn them."""
     if state.classes is not None:
         raise DataError("the model was fitted on a vector of classes; fit it again with all rows")
     if state.memory is None:
         raise DataError("the rows of fit are not kept, so its labels cannot be learned again; fit with all rows")
-    if parameters.start == "alternating":
+    if state.settings["start"] == "alternating":
         raise DataError('start is "alternating": labels were learned together; fit again with all rows')
     later = [state.names[number] for number in numbers.tolist() if number >= state.n_fitted]
     if later:
         raise ConflictError(
-            f"label {later[0]!r} was added after fit, from answers of its own; give it more answers (learn_more)"
+            f"label {later[0]!r} was added after fit, from answers of its own; give it more of them (learn_more, or "
+            "add-label --more)"
         )
     return state.memory
 
@@ -79,7 +80,7 @@ def learn_update(
     parameters: Parameters, state: ModelState, X: CSR | FloatArray, asked: AskedRows, numbers: IntArray
 ) -> Update:
     """Learn these labels of `fit` again, with the answers (n, k) on new rows X (n, d)."""
-    memory = check_update(parameters, state, numbers)
+    memory = check_update(state, numbers)
     newer = _later_rows(memory, X, asked, numbers)
     later = newer if memory.later is None else memory.later.joined(newer)
     n_labels = len(numbers)
