@@ -8,9 +8,11 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
-from streamlabel.streaming import found
+from streamlabel.streaming import found_trials as found
 from streamlabel.streaming.calibration import sigmoid_of_chances
-from streamlabel.streaming.found import Calibration, Judgement, Pool, size_class
+from streamlabel.streaming.found import Pool
+from streamlabel.streaming.found_trials import size_class
+from streamlabel.streaming.judgement import Calibration, Judgement
 
 NO_SCORES = np.empty(0)
 
