@@ -47,7 +47,7 @@ RARE = 0.5  # labels are hidden with a chance of their count to the power of min
 # The mean and deviation of what is added to u for labels that come later. This, `RARE` and the features of the log-odds
 # were settled while looking at later laws of EURLEX57K and test rows of Bibtex and citeulike-t-min5, with new labels as
 # frequent as those of `fit`, and three times rarer.
-LATER = (-0.25, 0.7)
+LATER = (-0.5, 0.9)
 MOST_KNOWN = 2000  # labels whose classifiers may speak for a name that is like theirs
 MOST_JUDGED = 2000  # rows of a pool by which scores are judged
 SMALLEST_POOL = 4
