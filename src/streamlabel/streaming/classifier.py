@@ -361,7 +361,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         yes, no : rows that it applies to, and does not apply to; no rows at all (0, d) if there is only a name
         pool : rows as they come, that nobody has looked at (2,400 are used at most); default: the rows of `fit`.
             The threshold, the probabilities and the estimate in ``reports_[-1]`` are about rows of this kind.
-        names : what makes directions of names (`streaming.found_trials.Directions`); None learns from the examples alone
+        names : what makes directions of names (`streaming.found_trials.Directions`); None: from the examples alone
         about : a description, read as part of the name
         """
         check_is_fitted(self)
