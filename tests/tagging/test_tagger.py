@@ -47,7 +47,7 @@ def test_predict_gives_the_labels_above_their_threshold(fitted: Tagger) -> None:
 
 def test_many_texts_are_scored_as_few_are(fitted: Tagger, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = fitted.suggest(DATA.unseen)
-    monkeypatch.setattr("streamlabel.tagging.tagger.AT_ONCE", 7)
+    monkeypatch.setattr("streamlabel.tagging.reading.AT_ONCE", 7)
     assert fitted.suggest(DATA.unseen) == whole
     assert fitted.suggest(DATA.unseen[3]) == whole[3]
     assert fitted.suggest([]) == []

@@ -256,8 +256,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             (n, k) bool, dense or sparse: cells. Default: everything.
         coupled : the new labels also help each other: the paper's mini-batch (`streaming.codes`). They must have
             been asked on the same rows. Always anchored, never with the metric.
-        names : what makes directions of names in the space of the features (`streaming.found_trials.Directions`). How far
-            they are trusted is found out by trials on known labels, by number of yes. None does not read names.
+        names : what makes directions of names in feature space (`streaming.found_trials.Directions`). How far they are
+            trusted is found out by trials on known labels, by number of yes. None does not read names.
         descriptions : k texts that say what the labels mean, read with their names
         """
         check_is_fitted(self)

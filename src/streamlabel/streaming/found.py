@@ -15,8 +15,10 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.classifier.ridge import make_ridge
+from streamlabel.errors import DataError
 from streamlabel.streaming.arrival import past_answers
-from streamlabel.streaming.calibration import Decisions, sigmoid_of_chances
+from streamlabel.streaming.blocks import SharedList
+from streamlabel.streaming.calibration import Decisions, sigmoid_of_chances, threshold_of_precision
 from streamlabel.streaming.codes import learn_arrival, name_direction
 from streamlabel.streaming.found_trials import (
     BACKGROUND,
@@ -170,3 +172,22 @@ def stack(first: Any, second: Any) -> CSR | FloatArray:
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         return np.vstack((first, second))
     return sparse.csr_array(sparse.vstack((sparse.csr_array(first), sparse.csr_array(second)), format="csr"))
+
+
+def with_precision(state: ModelState, name: str, judgement: Judgement, precision: float) -> ModelState:
+    """The model with the threshold of a label where this precision is expected, and what is expected there."""
+    threshold, reached, _ = threshold_of_precision(judgement.pool, judgement.chances, precision)
+    if reached < precision:
+        raise DataError(
+            f"a precision of {precision:g} cannot be expected of {name!r}, whatever the threshold: {reached:.2f} at "
+            "best; more answers may help"
+        )
+    number, thresholds, reports = (
+        state.names.number(name),
+        state.decisions.thresholds.copy(),
+        list(state.reports.items()),
+    )
+    thresholds[number] = threshold
+    reports[number] = replace(reports[number], estimate=judgement.estimate(threshold))
+    decisions = replace(state.decisions, thresholds=thresholds)
+    return replace(state, decisions=decisions, reports=SharedList.of(reports))

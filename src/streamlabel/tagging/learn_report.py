@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,11 @@ from streamlabel.data.text import TextVectorizer
 from streamlabel.stats.threads import one_thread
 from streamlabel.streaming.calibration import Estimate, estimate_data
 from streamlabel.streaming.classifier import StreamingLabelClassifier
+from streamlabel.streaming.found_trials import FoundRecipe
+from streamlabel.streaming.judgement import Judgement
 from streamlabel.streaming.trials import Clarity
+from streamlabel.tagging.examples import LabelExamples
+from streamlabel.tagging.text_answers import Answers
 
 
 def unknown_words(vectorizer: Any, texts: Iterable[str]) -> list[str]:
@@ -111,6 +115,29 @@ def report_label(
         bool(learned.anchored or learned.share), float(model.state_.decisions.thresholds[number]), seconds, fires,
         estimate, pool, name_gain, len(unknown), tuple(unknown[:MOST_WORDS]), learned.clarity,
     )  # fmt: skip
+
+
+def report_answers(
+    model: StreamingLabelClassifier,
+    vectorizer: Any,
+    answers: Answers,
+    known: LabelExamples | None,
+    facts: tuple[FoundRecipe, Judgement] | None,
+    pool: str,
+    seconds: float,
+) -> LearnReport:
+    """Report on a label that was learned from these answers, and from all that are known of it."""
+    n_yes, n_no = len(answers.yes), len(answers.no)
+    if known is not None:
+        n_yes, n_no = int(known.answers.sum()), int((~known.answers).sum())
+    unknown = unknown_words(vectorizer, (key for key in answers.yes if isinstance(key, str)))
+    gain = 0.0 if facts is None or not any(facts[0].weights) else facts[0].gain
+    estimate = None if known is None else known.estimate
+    report = report_label(model, answers.name, n_yes, n_no, seconds, unknown=unknown, pool=pool, name_gain=gain)
+    if report.estimate is None and estimate is not None:  # a store does not keep it in the classifier
+        fires = round(estimate.fires * estimate.n_pool), estimate.n_pool
+        report = replace(report, estimate=estimate, fires=fires)
+    return report
 
 
 def count_fires(model: StreamingLabelClassifier, number: int) -> tuple[int, int] | None:

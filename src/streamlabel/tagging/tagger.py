@@ -6,57 +6,51 @@ import copy
 import functools
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_array
+from sklearn.base import clone
 
 from streamlabel.data.terms import check_texts
 from streamlabel.errors import ConflictError, DataError, Hint
-from streamlabel.metrics.topk import check_k
 from streamlabel.store.append import write_model
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import ANSWERS, LATER_TEXTS, NAMES, TEXTS, VECTORIZER, Part
-from streamlabel.streaming.blocks import SharedList
-from streamlabel.streaming.calibration import Estimate, sigmoid, threshold_of_precision
+from streamlabel.streaming.calibration import Estimate, sigmoid
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.found import stack
+from streamlabel.streaming.found import stack, with_precision
 from streamlabel.streaming.found_trials import FoundRecipe
-from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.streaming.judgement import Judgement
-from streamlabel.streaming.state import ModelState
 from streamlabel.tagging.examples import LabelExamples
-from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
-from streamlabel.tagging.learn_report import LearnReport, UpdateReport, report_label, unknown_words
+from streamlabel.tagging.learn_report import LearnReport, UpdateReport, report_answers
 from streamlabel.tagging.names import TextDirections, check_reader, stored_reader
 from streamlabel.tagging.questions import Question, choose_questions
-from streamlabel.tagging.suggester import AT_ONCE, best_labels
+from streamlabel.tagging.reading import ReadingTagger
 from streamlabel.tagging.text_answers import (
     DIGEST,
     Answers,
     TextIndex,
     TextPool,
     check_known_words,
+    check_without_pool,
     filled_rows,
     gather_answers,
     no_known_words,
     read_answers,
     read_new_answers,
     read_tags,
+    two_sides,
 )
 from streamlabel.tagging.vectorizers import VectorizerState, make_vectorizer, restore_vectorizer, vectorizer_state
-from streamlabel.types import CSR, BoolArray, FloatArray
+from streamlabel.types import CSR
 from streamlabel.validation import check_label_names
 
 
-class Tagger(BaseEstimator):
+class Tagger(ReadingTagger):
     """A tagger of texts: it suggests label names with scores, and learns new labels while in use.
 
     It lives in memory, or, if `open` made it, in a directory that `save` wrote: then a label is on the disk when
@@ -85,8 +79,6 @@ class Tagger(BaseEstimator):
     ['farming', 'economy']
     """
 
-    vectorizer_: Any
-    classifier_: StreamingLabelClassifier
     _kept: dict[str, LabelExamples]
     _later: NDArray[np.uint8]
     _store: ModelStore | None = None
@@ -153,62 +145,6 @@ class Tagger(BaseEstimator):
         tagger = cls(fitted, classifier, names)
         tagger._adopt(fitted, classifier, TextIndex(known))
         return tagger
-
-    @property
-    def label_names_(self) -> tuple[str, ...]:
-        """The label names in order of arrival."""
-        self._check_fitted()
-        return self.classifier_.label_names_
-
-    @overload
-    def suggest(self, texts: str, k: int = 5) -> list[tuple[str, float]]: ...  # type: ignore[overload-overlap]
-    @overload
-    def suggest(self, texts: Iterable[str], k: int = 5) -> list[list[tuple[str, float]]]: ...
-    def suggest(self, texts: str | Iterable[str], k: int = 5) -> Any:
-        """The k best labels with their scores, best first: [(name, score), ...], or a list of these for several texts.
-
-        Scores order the labels; where they mean yes is the label's own threshold, which `predict` uses. A text without
-        a known word scores as an empty one (`knows`).
-        """
-        if isinstance(texts, str):
-            return self.suggest([texts], k)[0]
-        return [found for found, _ in self.suggest_known(texts, k)]
-
-    def suggest_known(self, texts: Iterable[str], k: int = 5) -> list[tuple[list[tuple[str, float]], bool]]:
-        """For each text what `suggest` gives, and whether any word of it is known; if not, no label is a yes."""
-        k = check_k(k)
-        found: list[tuple[list[tuple[str, float]], bool]] = []
-        for state, scores, known in self._scores(texts):
-            found += zip(best_labels(state.names, scores, k), known.tolist(), strict=True)
-        return found
-
-    def predict(self, texts: Iterable[str]) -> list[list[str]]:
-        """Predict, for each text, the labels whose score exceeds their threshold, in order of arrival.
-
-        A text without a known word gets none.
-        """
-        return [
-            [state.names[j] for j in np.flatnonzero(row).tolist()]
-            for state, scores, known in self._scores(texts)
-            for row in np.asarray((scores > state.decisions.thresholds) & known[:, None])
-        ]
-
-    def knows(self, texts: Iterable[str]) -> list[bool]:
-        """Whether the vectoriser finds a known word in each text; a text without one scores as an empty one."""
-        self._check_fitted()
-        return filled_rows(self._features(check_texts(texts))).tolist()
-
-    def explain(self, text: str, label: str, n_words: int = N_WORDS) -> Explanation:
-        """Explain a score: the words that spoke for and against a label, and what the labels that it resembles say."""
-        number = self._number(label)
-        if not isinstance(text, str):
-            raise DataError(f"the text is of type {type(text).__name__}; it must be a string")
-        return explain_score(self.classifier_, self.vectorizer_, text, self._features([text]), number, n_words)
-
-    def neighbours(self, label: str, k: int = 5) -> list[tuple[str, float]]:
-        """The labels that a label was learned to resemble, with signed weights."""
-        self._check_fitted()
-        return self.classifier_.neighbours(label, k)
 
     def update(
         self, texts: Iterable[str], tags: Iterable[Iterable[str]] | ArrayLike | CSR, labels: Iterable[str] | None = None
@@ -473,26 +409,6 @@ class Tagger(BaseEstimator):
         self._check_fitted()
         return self._index.digests
 
-    def _number(self, label: str) -> int:
-        self._check_fitted()
-        return self.classifier_.state_.names.number(str(label))
-
-    def _scores(self, texts: Iterable[str]) -> Iterator[tuple[ModelState, FloatArray, BoolArray]]:
-        """The model, scores (k, n_labels) of the texts, so many at a time, and whether they have known words, (k,)."""
-        self._check_fitted()
-        checked, state = check_texts(texts), self.classifier_.state_
-        for start in range(0, len(checked), AT_ONCE):
-            X = self._features(checked[start : start + AT_ONCE])
-            yield state, state.classifiers.scores(X), filled_rows(X)
-
-    def _features(self, texts: list[str]) -> Any:
-        """The texts as float64 rows, sparse (csr_array) or dense, as the classifier keeps them."""
-        rows = self.vectorizer_.transform(texts)
-        return canonical_rows(check_array(rows, accept_sparse="csr", dtype=np.float64))
-
-    def _no_rows(self) -> Any:
-        return self._features([""])[:0]
-
     def _check_store(self) -> None:
         """An error unless what is learned can be stored where this tagger lives."""
         if self._store is not None:
@@ -505,10 +421,6 @@ class Tagger(BaseEstimator):
         if self._store is None or LATER_TEXTS not in self._store.parts():
             return self._later if self._store is None else np.empty((0, DIGEST), dtype=np.uint8)
         return self._store.get_part(LATER_TEXTS).arrays["digests"]
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "classifier_"):
-            raise NotFittedError("this tagger knows no label yet; call fit first")
 
     def _adopt(self, vectorizer: Any, classifier: StreamingLabelClassifier, index: TextIndex) -> None:
         self.vectorizer_, self.classifier_, self._index = vectorizer, classifier, index
@@ -530,12 +442,14 @@ class Tagger(BaseEstimator):
         """Learn labels, or one of this number again; ``more``: from the answers that it has, too."""
         begin = time.perf_counter()
         self._check_store()
-        batch = [read_answers(name, *_pair(name, sides), self._index) for name, sides in zip(names, given, strict=True)]
+        batch = [
+            read_answers(name, *two_sides(name, sides), self._index) for name, sides in zip(names, given, strict=True)
+        ]
         looked = self._judging(pool)
         found: dict[str, LabelExamples] = {}
         facts: dict[str, tuple[FoundRecipe, Judgement]] = {}
         if looked is None:
-            _check_without_pool(batch, more)
+            check_without_pool(batch, more)
         if sampled or looked is None:
             grow = functools.partial(self._grown, batch=batch)
         else:
@@ -552,7 +466,10 @@ class Tagger(BaseEstimator):
         self._put(grow, names, found, number)
         seconds = time.perf_counter() - begin
         where = "" if not found else "fit" if pool is None else "given"
-        return [self._report(one, found.get(one.name), facts.get(one.name), where, seconds) for one in batch]
+        model, words = self.classifier_, self.vectorizer_
+        return [
+            report_answers(model, words, one, found.get(one.name), facts.get(one.name), where, seconds) for one in batch
+        ]
 
     def _put(self, grow: Any, names: tuple[str, ...], found: dict[str, LabelExamples], number: int | None) -> None:
         """Let the classifier grow, here or in the store, with the answers that the labels were learned from."""
@@ -578,28 +495,6 @@ class Tagger(BaseEstimator):
         else:
             self._store.relearn(names[0], grow, beside=judged)
             self.classifier_ = self._store.model()
-
-    def _report(
-        self,
-        answers: Answers,
-        known: LabelExamples | None,
-        facts: tuple[FoundRecipe, Judgement] | None,
-        pool: str,
-        seconds: float,
-    ) -> LearnReport:
-        n_yes, n_no = len(answers.yes), len(answers.no)
-        if known is not None:
-            n_yes, n_no = int(known.answers.sum()), int((~known.answers).sum())
-        unknown = unknown_words(self.vectorizer_, (key for key in answers.yes if isinstance(key, str)))
-        gain = 0.0 if facts is None or not any(facts[0].weights) else facts[0].gain
-        estimate = None if known is None else known.estimate
-        report = report_label(
-            self.classifier_, answers.name, n_yes, n_no, seconds, unknown=unknown, pool=pool, name_gain=gain
-        )
-        if report.estimate is None and estimate is not None:  # a store does not keep it in the classifier
-            fires = round(estimate.fires * estimate.n_pool), estimate.n_pool
-            report = replace(report, estimate=estimate, fires=fires)
-        return report
 
     def _new_examples(self, answers: Answers, about: str, asked: bool) -> LabelExamples:
         """The answers of a label as rows, in the order they were given."""
@@ -690,7 +585,7 @@ class Tagger(BaseEstimator):
         )
         for name, (_, judgement) in facts.items():
             if precision is not None:
-                model.state_ = _precise(model.state_, name, judgement, precision)
+                model.state_ = with_precision(model.state_, name, judgement, precision)
         return model
 
     def _grown(self, past: StreamingLabelClassifier, *, batch: list[Answers]) -> StreamingLabelClassifier:
@@ -707,38 +602,3 @@ class Tagger(BaseEstimator):
         check_known_words(X, asked.labels, batch)
         model.add_labels(X, asked.labels, [answers.name for answers in batch], annotated=asked.cells)
         return model
-
-
-def _check_without_pool(batch: list[Answers], more: bool) -> None:
-    """Refuse what cannot be learned without texts that nobody has looked at."""
-    for one in batch:
-        if more or not one.yes or not one.no:
-            both = "" if more else ", or texts for yes and for no"
-            raise DataError(
-                f"label {one.name!r}: the texts of fit are not kept here; give a pool, texts as they come now{both}"
-            )
-
-
-def _precise(state: ModelState, name: str, judgement: Judgement, precision: float) -> ModelState:
-    """The model with the threshold of a label where this precision is expected, and what is expected there."""
-    threshold, reached, _ = threshold_of_precision(judgement.pool, judgement.chances, precision)
-    if reached < precision:
-        raise DataError(
-            f"a precision of {precision:g} cannot be expected of {name!r}, whatever the threshold: {reached:.2f} at "
-            "best; more answers may help"
-        )
-    number, thresholds, reports = (
-        state.names.number(name),
-        state.decisions.thresholds.copy(),
-        list(state.reports.items()),
-    )
-    thresholds[number] = threshold
-    reports[number] = replace(reports[number], estimate=judgement.estimate(threshold))
-    decisions = replace(state.decisions, thresholds=thresholds)
-    return replace(state, decisions=decisions, reports=SharedList.of(reports))
-
-
-def _pair(name: str, sides: Any) -> tuple[Any, Any]:
-    if not isinstance(sides, Sequence) or isinstance(sides, str) or len(sides) != 2:
-        raise DataError(f"label {name!r}: give its answers as two lists, (yes, no)")
-    return sides[0], sides[1]

@@ -235,3 +235,20 @@ def no_known_words(name: str) -> DataError:
         f"no yes text of {name!r} has a word that the tagger knows, so nothing can be learned from them; give other "
         "texts: words that fit never saw are ignored until the next fit"
     )
+
+
+def check_without_pool(batch: list[Answers], more: bool) -> None:
+    """Refuse what cannot be learned without texts that nobody has looked at."""
+    for one in batch:
+        if more or not one.yes or not one.no:
+            both = "" if more else ", or texts for yes and for no"
+            raise DataError(
+                f"label {one.name!r}: the texts of fit are not kept here; give a pool, texts as they come now{both}"
+            )
+
+
+def two_sides(name: str, sides: Any) -> tuple[Any, Any]:
+    """The answers of a label, yes and no; DataError if they are not two lists."""
+    if not isinstance(sides, Sequence) or isinstance(sides, str) or len(sides) != 2:
+        raise DataError(f"label {name!r}: give its answers as two lists, (yes, no)")
+    return sides[0], sides[1]
