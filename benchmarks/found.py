@@ -11,7 +11,7 @@ pool ("current"). Bibtex and CiteULike: `StreamingLabelClassifier.add_found`, wh
 
 Rivals get the same answers: scikit-learn's logistic regression with 20 random rows of the pool for each yes as no, its
 strength and class weights chosen for each number of yes on known tags (by F1 for the threshold 0.5, by the mean of AUC
-and average precision for the other); and the nearest centroid (mean of yes minus mean of the pool). Both once with their
+and average precision for the other); and the nearest centroid (mean of yes minus mean of the pool). Both once with the
 usual threshold (0.5; the midpoint), and once with the best F1 in cross-validation on their own answers. The name is
 given to us alone, but for two lines, where it is another yes text of the logistic regression. Test rows choose nothing.
 """
@@ -374,7 +374,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=[], help=f"any of: {', '.join(SETS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="2,000 rows, 20 new labels")
-    parser.add_argument("--cache", type=Path, help="a folder for fitted models; they are made again where it is empty")
+    parser.add_argument("--cache", type=Path, help="a folder for fitted models; empty it after changes")
     parser.add_argument("--out", type=Path, help="a file for the tables, written again after every step")
     given = parser.parse_args(argv)
     unknown = [name for name in given.sets if name not in SETS]

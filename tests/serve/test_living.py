@@ -63,10 +63,10 @@ def test_suggestions_while_labels_are_learned_are_of_one_revision(client: Any, m
 def test_nobody_waits_for_a_label_that_is_being_learned(living: LivingTagger, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on, learn = threading.Event(), threading.Event(), Tagger.learn
 
-    def slowly(tagger: Tagger, *arguments: Any) -> Any:
+    def slowly(tagger: Tagger, *arguments: Any, **options: Any) -> Any:
         begun.set()
         assert go_on.wait(30)
-        return learn(tagger, *arguments)
+        return learn(tagger, *arguments, **options)
 
     monkeypatch.setattr(Tagger, "learn", slowly)
     with ThreadPoolExecutor(1) as pool:
@@ -216,7 +216,7 @@ def test_a_learner_that_failed_midway_is_not_used_again(living: LivingTagger, mo
     assert {"football", "hospitals"} <= living.view().labels.keys()
 
 
-def _conflict(*_: Any) -> None:
+def _conflict(*_: Any, **__: Any) -> None:
     raise ConflictError("changed since")
 
 

@@ -258,7 +258,7 @@ def _label_matrix(tagged: list[list[int]]) -> CSR:
 
 
 HELD_BACK = "avian influenza"
-POOL = 400
+POOL = 1200
 ANSWERS = 6
 STARTER = (
     ("Hens were culled on two farms after birds fell ill.", ["farming", "health"]),

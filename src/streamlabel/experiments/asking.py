@@ -15,7 +15,7 @@ from streamlabel.experiments.sets import NEWS_CORPUS
 from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, Plot
 from streamlabel.streaming.found import Examples
 from streamlabel.tagging.questions import choose_questions
-from streamlabel.types import BoolArray, FloatArray, IntArray
+from streamlabel.types import FloatArray, IntArray
 
 KEY = ("dataset", "start", "method", "n_answers", "seed", "protocol")
 PROTOCOL = 1  # raised when a record comes to mean something else, so that old and new ones are never compared
@@ -127,44 +127,33 @@ def _asked(draw: Draw, label: int, n_found: int, strategy: str, most: int) -> It
     data, rng = draw.data, np.random.default_rng((draw.seed, label, 4))
     found = np.sort(rng.permutation(data.yes(label, data.fit))[:n_found])
     asked: IntArray = np.empty(0, dtype=np.intp)
-    truth = data.answers(label, data.test)
-    for end in (0, *ENDS):
+    truth, learned = data.answers(label, data.test), _learn(draw, label, found, n_found)
+    for end in (0, *(end for end in ENDS if end <= most)):
         if end:
             left = np.setdiff1d(data.pool, asked)
             scores, threshold = learned(left)
             n_yes = n_found + int(data.answers(label, asked).sum())
             chosen = STRATEGIES[strategy](Open(data.X[left], scores, threshold, n_yes, rng), end - len(asked))
             asked = np.concatenate((asked, left[chosen]))
-        rows = np.concatenate((found, asked)).astype(np.intp)
-        learned = _Learned(draw, label, rows, np.arange(len(rows)) >= n_found)
+            learned = _learn(draw, label, np.concatenate((found, asked)).astype(np.intp), n_found)
         scores, threshold = learned(data.test)
         auc, average_precision = ranking(truth, scores)
-        said = scores > threshold
-        n_yes = int(data.answers(label, asked).sum())
+        said, n_yes = scores > threshold, int(data.answers(label, asked).sum())
         yield end, (n_yes, f1_of(truth, said), average_precision, auc, float(said.sum() / truth.sum()))
-        if end >= most:
-            return
 
 
-class _Learned:
-    """A label learned from rows of which some were asked: from rows to their scores and the threshold."""
-
-    def __init__(self, draw: Draw, label: int, rows: IntArray, asked: BoolArray) -> None:
-        data, self._X = draw.data, draw.data.X
-        self._model = copy.copy(draw.model)
-        examples = Examples(data.X[rows], data.answers(label, rows), asked)
-        pool = data.X[np.setdiff1d(data.pool, rows)]
-        try:
-            self._model.learn_examples({"new": examples}, pool, data.directions, [data.label_names[label]])
-        except DataError:  # a name alone where names are worth nothing
-            self._model = None
-
-    def __call__(self, rows: IntArray) -> tuple[FloatArray, float]:
-        if self._model is None:
-            return np.zeros(len(rows)), 0.0
-        state = self._model.state_
-        scores = state.classifiers.scores(self._X[rows], np.array([len(state.names) - 1]))[:, 0]
-        return scores, float(state.decisions.thresholds[-1])
+def _learn(draw: Draw, label: int, rows: IntArray, n_found: int) -> Callable[[IntArray], tuple[FloatArray, float]]:
+    """Learn a label from rows of which all but the first ones were asked; gives scores of rows, and the threshold."""
+    data, model = draw.data, copy.copy(draw.model)
+    examples = Examples(data.X[rows], data.answers(label, rows), np.arange(len(rows)) >= n_found)
+    pool = data.X[np.setdiff1d(data.pool, rows)]
+    try:
+        model.learn_examples({"new": examples}, pool, data.directions, [data.label_names[label]])
+    except DataError:  # a name alone where names are worth nothing
+        return lambda rows: (np.zeros(len(rows)), 0.0)
+    state, number = model.state_, np.array([len(draw.known)])
+    threshold = float(state.decisions.thresholds[-1])
+    return lambda rows: (state.classifiers.scores(data.X[rows], number)[:, 0], threshold)
 
 
 def _prepared(frame: Frame) -> Frame:
@@ -176,7 +165,8 @@ def _prepared(frame: Frame) -> Frame:
 
 def _short(frame: Frame, compared: Frame) -> list[dict[str, str]]:
     """F1 and average precision before the first and after the last answer, a line a strategy, a column a set."""
-    most, found = int(frame["n_answers"].max()), {}
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    most = int(frame["n_answers"].max())
     for (start, method), here in frame.groupby(["start", "method"], sort=False):
         line = found.setdefault((start, method), {"from": start, "questions": method})
         for dataset, part in here.groupby("dataset", sort=False):
@@ -194,8 +184,8 @@ def _plot(measure: Measure) -> Plot:
         measure.field,
         "answers to questions",
         f"{measure.title}, mean over labels (%)",
-        "The learner is the same; lines differ in who chooses the texts that are asked about. Bands are standard errors "
-        "over seeds.",
+        "The learner is the same; lines differ in who chooses the texts that are asked about. Bands are standard "
+        "errors over seeds.",
         panel="panel",
     )
 

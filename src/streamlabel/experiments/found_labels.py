@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -161,7 +162,7 @@ def negatives(pool: IntArray, yes: IntArray, rng: np.random.Generator, each: int
     return np.sort(rng.permutation(np.setdiff1d(pool, yes))[: each * max(len(yes), 1)])
 
 
-def logistic(yes: CSR, no: CSR, strength: tuple[float, str | None]) -> LogisticRegression:
+def logistic(yes: Any, no: Any, strength: tuple[float, str | None]) -> LogisticRegression:
     """scikit-learn's logistic regression on rows for yes and no."""
     model = LogisticRegression(C=strength[0], class_weight=strength[1], solver="liblinear", max_iter=1000)
     with warnings.catch_warnings():
@@ -191,6 +192,8 @@ def chosen_strengths(draw: Draw, n_yes: int, *, name: bool = False, each: int = 
     for label in rng.permutation(able)[:N_TRIALS]:
         yes = np.sort(rng.permutation(data.yes(label, here))[:n_yes])
         rows, no = yes_rows(data, label, yes, name=name), data.X[negatives(there, yes, rng, each)]
+        if not rows.shape[0]:
+            continue
         truth = data.answers(label, there)
         for at, strength in enumerate(STRENGTHS):
             scores = logistic(rows, no, strength).decision_function(judges)
@@ -199,10 +202,8 @@ def chosen_strengths(draw: Draw, n_yes: int, *, name: bool = False, each: int = 
     return Strengths(STRENGTHS[int(best[0])], STRENGTHS[int(best[1])])
 
 
-def yes_rows(data: PartedSet, label: int, yes: IntArray, *, name: bool) -> CSR:
-    """The rows of yes examples; ``name``: with the label's name, read as a text, as another."""
+def yes_rows(data: PartedSet, label: int, yes: IntArray, *, name: bool) -> Any:
+    """The rows of yes examples; ``name``: with the label's name, read as a text, as another, if it has a known word."""
     rows = data.X[yes]
-    if not name:
-        return rows
-    words = data.words.transform([spelled(data.label_names[label])])
-    return stack(rows, words)
+    words = data.words.transform([spelled(data.label_names[label])]) if name else rows[:0]
+    return stack(rows, words) if np.any(words.sum()) else rows

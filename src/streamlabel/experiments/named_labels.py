@@ -36,7 +36,7 @@ MEASURES = (Measure("auc", "AUC"), Measure("average_precision", "average precisi
 class NameRecord:
     """New labels from so many found yes and a pool, by one method; means over labels in percent, on rows that judge.
 
-    A label whose name has no known word cannot be learned from its name alone: it scores all rows the same.
+    A label whose name has no known word cannot be learned from its name alone by anybody: it scores all rows the same.
     """
 
     dataset: str
@@ -73,8 +73,11 @@ def _logistic(draw: Draw, n_yes: int, *, name: bool) -> Callable[[int, IntArray]
 
     def learn(label: int, yes: IntArray) -> FloatArray:
         data = draw.data
+        rows = yes_rows(data, label, yes, name=name)
+        if not rows.shape[0]:
+            return np.zeros(len(data.test))
         no = data.X[negatives(data.pool, yes, np.random.default_rng((draw.seed, label, 6)))]
-        model = logistic(yes_rows(data, label, yes, name=name), no, strength)
+        model = logistic(rows, no, strength)
         return np.asarray(model.decision_function(data.X[data.test]))
 
     return learn
@@ -130,6 +133,18 @@ def _prepared(frame: Frame) -> Frame:
     return frame[frame["protocol"] == frame.groupby("dataset")["protocol"].transform("max")]
 
 
+def _short(frame: Frame, compared: Frame) -> list[dict[str, str]]:
+    """Average precision, a line a method, a column a number of yes."""
+    means = frame.groupby(["dataset", "method", "n_yes"], sort=False)["average_precision"].mean()
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for (dataset, method, n_yes), value in sorted(means.items(), key=lambda item: item[0][2]):
+        line = found.setdefault((dataset, method), {"set": dataset, "average precision of": method})
+        line[f"{n_yes} yes"] = f"{value:.1f}"
+    order = list(dict.fromkeys(zip(frame["dataset"], frame["method"], strict=True)))
+    columns = ("set", "average precision of", *(f"{n_yes} yes" for n_yes in sorted(frame["n_yes"].unique())))
+    return [{name: found[key].get(name, "") for name in columns} for key in order]
+
+
 def _plot(measure: Measure) -> Plot:
     return Plot(
         measure.field.replace("_", "-"),
@@ -149,6 +164,7 @@ PAGE = PageSpec(
     versus=Versus(MEASURES, place="n_yes", where="{} yes"),
     tables={
         "yes": Pivot(MEASURES, ("n_yes",), "method", "error", {"n_yes": "yes"}),
+        "short": _short,
         "differences": differences,
     },
     plots=tuple(map(_plot, MEASURES)),

@@ -79,7 +79,7 @@ def create_app(living: LivingTagger, gate: Gate) -> ASGIApp:
     async def fail(_: Request, error: Exception) -> Response:
         return _response(_error("the service failed; its log says why"), HTTPStatus.INTERNAL_SERVER_ERROR)
 
-    paths = [one.path.replace("{label}", "{label:path}") for one in ROUTES]  # a name may hold a slash
+    paths = [one.path.replace("}", ":path}") for one in ROUTES]  # a name may hold a slash
     routes = [
         StarletteRoute(path, endpoint(one), methods=[one.method]) for path, one in zip(paths, ROUTES, strict=True)
     ]

@@ -32,16 +32,8 @@ from streamlabel.types import CSR
 if TYPE_CHECKING:
     from streamlabel.streaming.classifier import StreamingLabelClassifier
 
-RESERVED = (
-    "found",
-    "later",
-    "later-texts",
-    "learning",
-    "names",
-    "texts",
-    "trials",
-    "vectorizer",
-)  # parts that the package writes
+# Parts that the package writes.
+RESERVED = ("found", "later", "later-texts", "learning", "names", "texts", "trials", "vectorizer")
 
 
 class ModelStore(StoredModel):
