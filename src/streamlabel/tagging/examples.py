@@ -105,7 +105,7 @@ class LabelExamples:
             known = None if content["estimate"] is None else _estimate(content["estimate"])
             found: Any = rows.toarray() if content["dense"] else rows
             return cls(found, digests, answers, asked, str(content["about"]), known)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"the answers of a label are damaged: {error}", source=source) from error
 
 
