@@ -146,6 +146,12 @@ class Tagger(ReadingTagger):
         tagger._adopt(fitted, classifier, TextIndex(known))
         return tagger
 
+    @property
+    def label_names_(self) -> tuple[str, ...]:
+        """The label names in order of arrival."""
+        self._check_fitted()
+        return self.classifier_.label_names_
+
     def update(
         self, texts: Iterable[str], tags: Iterable[Iterable[str]] | ArrayLike | CSR, labels: Iterable[str] | None = None
     ) -> UpdateReport:
