@@ -95,7 +95,7 @@ format: $(VENV)/.dev  ## rewrite the code in the common style
 bench: $(VENV)/.dev  ## the benchmarks, as ratios within one run
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
-results: $(VENV)/.dev  ## all experiments into results/, then docs/results.md of them (hours; goes on where it stopped)
+results: $(VENV)/.dev  ## all experiments into results/, then docs/results.md and docs/found.md of them (hours; goes on where it stopped)
 	$(REPRODUCE) table3
 	$(REPRODUCE) bounds
 	$(REPRODUCE) budget
@@ -108,6 +108,10 @@ results: $(VENV)/.dev  ## all experiments into results/, then docs/results.md of
 	$(REPRODUCE) table2
 	$(REPRODUCE) table2 --dataset eurlex-4k --dataset wiki10-31k --methods 'SLL,BR ridge,LEML,SLEEC'
 	$(REPRODUCE) table2 --dataset eurlex-4k --methods 'BR logistic,SLL logistic'
+	$(REPRODUCE) questions --out results/found
+	$(REPRODUCE) names --out results/found
+	$(REPRODUCE) report --from results/found --template src/streamlabel/experiments/pages/found.md --out docs/found.md --pictures docs/_static/found
+	cd results/found && tar --sort=name --owner=0 --group=0 --mtime=@0 -czf ../../docs/_static/found/records.tar.gz *.jsonl *.run.json
 	$(REPRODUCE) report --from results --template src/streamlabel/experiments/pages/results.md --out docs/results.md
 	cd results && tar --sort=name --owner=0 --group=0 --mtime=@0 -czf ../docs/_static/results/records.tar.gz *.jsonl *.run.json
 

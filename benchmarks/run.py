@@ -1,4 +1,7 @@
-"""All benchmarks, one after the other: ``make bench``, or ``make bench ARGS=readers`` for some of them."""
+"""All benchmarks, one after the other: ``make bench``, or ``make bench ARGS=readers`` for some of them.
+
+``make bench ARGS="found --quick"`` runs the one of labels from found examples, which takes too long to be among all.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,16 @@ BENCHMARKS = ("readers", "metrics", "store", "predict", "losses", "large", "two_
 
 
 def main(argv: list[str] | None = None) -> int:
+    sys.path.insert(0, str(Path(__file__).parent))
+    given = sys.argv[1:] if argv is None else argv
+    if given[:1] == ["found"]:
+        return int(importlib.import_module("found").main(given[1:]))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of: {', '.join(BENCHMARKS)} (default: all)")
-    names = parser.parse_args(argv).names or BENCHMARKS
+    names = parser.parse_args(given).names or BENCHMARKS
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no benchmark is called {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
-    sys.path.insert(0, str(Path(__file__).parent))
     print(f"Python {platform.python_version()}, {platform.machine()}, {time.strftime('%Y-%m-%d')}; read the ratios")
     codes = []
     for name in names:

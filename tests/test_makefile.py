@@ -17,16 +17,22 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-def test_results_are_of_all_experiments_and_end_in_the_page():
+def test_results_are_of_all_experiments_and_end_in_the_pages():
     lines = re.findall(r"^\t\$\(REPRODUCE\) (.+)$", MAKEFILE.partition("\nresults:")[2].partition("\n\n")[0], re.M)
     commands = [shlex.split(line) for line in lines]
     assert {name for name, *_ in commands} == {*EXPERIMENTS, "report"}
     words = "src/streamlabel/experiments/pages/results.md"
     assert commands[-1] == ["report", "--from", "results", "--template", words, "--out", "docs/results.md"]
+    words, out = (
+        "src/streamlabel/experiments/pages/found.md",
+        ["--out", "docs/found.md", "--pictures", "docs/_static/found"],
+    )
+    assert ["report", "--from", "results/found", "--template", words, *out] in commands
     for name, *arguments in commands:
         command = reproduce.get_command(click.Context(reproduce), name)
         parameters = command.make_context(name, arguments).params
-        assert name == "report" or parameters["out"] == Path("results")
+        about_found = name in ("questions", "names")
+        assert name == "report" or parameters["out"] == Path("results/found" if about_found else "results")
 
 
 def test_every_extra_is_installed_for_developers():

@@ -371,3 +371,38 @@ def test_a_file_of_no_known_form_asks_for_the_option(model: Path, tmp_path: Path
     for command in (["fit", tmp_path / "new"], ["predict", model], ["evaluate", model]):
         assert "--format" in call(*command, tmp_path / "what", code=1).stderr
     assert call("predict", model, tmp_path / "what", "--format", "lines").stdout.count("row") == 1
+
+
+def test_update_learns_known_labels_again(model: Path, ask: Ask, call: Call, tmp_path: Path) -> None:
+    tagged = write_tagged(tmp_path / "first.jsonl", range(200))
+    ask("fit", tmp_path / "young", tagged)
+    new = write_tagged(tmp_path / "new.jsonl", range(180, 300))
+    would = ask("update", tmp_path / "young", new, "--dry-run")
+    assert (would["n_new"], would["n_known"], would["revision"]) == (100, 20, None)
+    said = call("update", tmp_path / "young", new, "--label", "health").stdout.splitlines()
+    assert said[0].startswith("learned 1 label again from 200 texts of fit and 100 new ones in ")
+    assert said[0].endswith("on the disk as revision 2")
+    assert said[1] == "20 texts that fit or an earlier update had, left out"
+    assert "did you mean 'health'" in call("update", tmp_path / "young", new, "--label", "helth", code=3).stderr
+    assert "are known already" in call("update", tmp_path / "young", new, "--label", "health", code=1).stderr
+    rest = ask("update", tmp_path / "young", new)  # the others were not asked about: what is unknown stays unknown
+    assert "health" not in rest["labels"]
+    assert (rest["n_new"], rest["n_known"]) == (100, 20)
+    assert ask("history", tmp_path / "young")[0]["action"] == "update"
+
+
+def test_update_of_a_model_of_rows(tmp_path: Path, ask: Ask, call: Call) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((80, 6)).round(2)
+    Y = (X[:, :3] > 0.5).astype(int)
+    for name, rows in (("first", range(50)), ("new", range(50, 80))):
+        lines = (
+            ",".join(str(j) for j in np.flatnonzero(Y[i])) + " " + " ".join(f"{j + 1}:{X[i, j]}" for j in range(6))
+            for i in rows
+        )
+        (tmp_path / f"{name}.svm").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    ask("fit", tmp_path / "rows", tmp_path / "first.svm")
+    found = ask("update", tmp_path / "rows", tmp_path / "new.svm")
+    assert (len(found["labels"]), found["n_fit"], found["n_new"], found["revision"]) == (3, 50, 30, 2)
+    with ModelStore.open(tmp_path / "rows") as store:
+        assert store.model(learning=False).reports_[0].n_rows == 80

@@ -22,7 +22,10 @@ ALL = ("--methods", ",".join(installed(METHODS)))
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        *((name, ()) for name in ("table2", "figure1", "figure2", "table3", "bounds", "budget", "timeline")),
+        *(
+            (name, ())
+            for name in ("table2", "figure1", "figure2", "table3", "bounds", "budget", "timeline", "questions", "names")
+        ),
         *(pytest.param(name, ALL, marks=pytest.mark.slow) for name in ("table2", "figure1", "figure2")),
     ],
 )

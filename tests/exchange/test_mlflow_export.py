@@ -65,7 +65,7 @@ def test_directories_are_loaded_and_run(classifier, rows, tagger, news, tmp_path
     names = [[classifier.label_names_[j] for j in row] for row in columns]
     assert [[entry["label"] for entry in best] for best in found["classifier"]["best"]] == names
     np.testing.assert_allclose(
-        found["tagger"]["scores"], np.vstack([scores for _, scores in tagger._scores(texts)]), atol=1e-12
+        found["tagger"]["scores"], np.vstack([scores for _, scores, _ in tagger._scores(texts)]), atol=1e-12
     )
     ours = [
         [{"label": name, "score": pytest.approx(score)} for name, score in best] for best in tagger.suggest(texts, 2)

@@ -23,6 +23,7 @@ from toy_experiment import TOY
 DOCS = Path(__file__).parents[2] / "docs"
 TOYS = {"toy": Registered("toy_experiment:TOY", "Counts."), "other": Registered("nowhere:NOTHING", "Not run.")}
 NAMES = sorted(EXPERIMENTS)
+FOUND = ("names", "questions")  # they have a page of their own
 
 
 def test_a_placeholder_that_nobody_fills_is_an_error():
@@ -38,7 +39,7 @@ def test_a_page_has_all_tables_facts_and_plots_of_its_experiment_and_no_others(n
     assert places == {*spec.tables, *spec.facts, *(f"plot {plot.name}" for plot in spec.plots)}
 
 
-@pytest.mark.parametrize("name", ["report", "results"])
+@pytest.mark.parametrize("name", ["report", "results", "found"])
 def test_the_report_names_tables_and_plots_that_there_are(name):
     own = {"sets", "by_rows", "leads", "standings", "looked_at", "not_looked_at", "runs", "machines", "days"}
     for place in set(re.findall(r"\{\{(.+?)\}\}", page_template(name))) - own:
@@ -121,14 +122,15 @@ def test_without_matplotlib_a_report_has_no_pictures_and_says_so(folder, monkeyp
 def committed(tmp_path_factory) -> Path:
     pytest.importorskip("pandas")
     folder = tmp_path_factory.mktemp("committed")
-    with tarfile.open(DOCS / "_static" / "results" / "records.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+    for kind, place in (("results", folder), ("found", folder / "found")):
+        with tarfile.open(DOCS / "_static" / kind / "records.tar.gz") as archive:
+            archive.extractall(place, filter="data")
     return folder
 
 
 def results(committed: Path, name: str) -> Results:
-    experiment = EXPERIMENTS[name].load()
-    return Results(experiment, read_records(committed / f"{name}.jsonl", experiment.record, experiment.key))
+    experiment, folder = EXPERIMENTS[name].load(), committed / "found" if name in FOUND else committed
+    return Results(experiment, read_records(folder / f"{name}.jsonl", experiment.record, experiment.key))
 
 
 def test_the_page_of_results_is_short_and_made_of_the_committed_records(committed, tmp_path, monkeypatch):
@@ -150,6 +152,18 @@ def test_the_page_of_results_is_short_and_made_of_the_committed_records(committe
     assert ["ahead" in cell for cell in leads["SLL anchor only"]] == [True, False, True, False]
     for against in ("logistic regression", "linear SVM", "napkinXC tree", "SLL logistic"):
         assert "behind" in leads[against][3], "with all rows annotated"
+
+
+def test_the_page_of_found_examples_is_short_and_made_of_the_committed_records(committed, tmp_path, monkeypatch):
+    monkeypatch.setattr("streamlabel.experiments.report.draw", no_picture)
+    (tmp_path / "words.md").write_text(page_template("found"), encoding="utf-8")
+    pictures = tmp_path / "_static" / "found"
+    made = write_report(committed / "found", tmp_path / "found.md", pictures, tmp_path / "words.md")
+    assert made.text == (DOCS / "found.md").read_text(encoding="utf-8")
+    assert len(made.text.encode()) < 8_000
+    shown = re.findall(r"\]\((_static/found/.*?\.png)\)", made.text)
+    names = {path.name for path in (DOCS / "_static" / "found").iterdir()}
+    assert names == {"records.tar.gz", *(Path(link).name for link in shown)}
 
 
 def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):

@@ -164,7 +164,7 @@ def test_labels_learned_in_two_requests_are_those_of_one_tagger(client: Any, mod
         ("/suggest", [], 400, "JSON object"),
         ("/suggest", {"texts": ["\ud800"]}, 400, "surrogate"),
         ("/explain", {"text": "x", "label": "no such"}, 404, "'no such'"),
-        ("/labels", {"name": "a", "yes": []}, 400, "at least one example"),
+        ("/labels", {"name": "a", "yes": []}, 400, "no word of its name is known here"),
         ("/labels", {"name": "a", "yes": ["zzzzz"]}, 400, "nothing can be learned"),
         ("/labels", {"name": "a", "yes": YES, "no": YES}, 400, "keep one of the two"),
         ("/labels", {"name": "", "yes": YES}, 400, "1 to 200"),

@@ -13,6 +13,7 @@ COMMANDS = {
     "fit": LazyCommand("streamlabel.cli.fit:fit", "Learn the labels of a file; store the model in a directory."),
     "add-label": LazyCommand("streamlabel.cli.add_label:add_label", "Learn one more label from a few answers."),
     "next": LazyCommand("streamlabel.cli.add_label:next_question", "The texts to ask about a label next; or ask here."),
+    "update": LazyCommand("streamlabel.cli.update:update", "Learn known labels again with new texts."),
     "suggest": LazyCommand("streamlabel.cli.suggest:suggest", "The best labels for a text."),
     "explain": LazyCommand("streamlabel.cli.suggest:explain", "Why a text got its score for a label."),
     "predict": LazyCommand("streamlabel.cli.scoring:predict", "Labels for every text or row of a file."),

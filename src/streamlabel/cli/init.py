@@ -23,15 +23,16 @@ def init(folder: Path, example: bool, texts: int, seed: int, dry_run: bool, as_j
     """Make a FOLDER with files to begin with.
 
     texts.jsonl has tagged texts, one JSON object a line; yes.txt and no.txt have texts to which a label that is not
-    among the tags applies, and does not apply. Without --example they have a few lines, to be replaced by yours.
-    Files that are there are not overwritten.
+    among the tags applies, and does not apply; pool.txt has texts as they come now. Without --example they have a few
+    lines, to be replaced by yours. Files that are there are not overwritten.
     """
     files = example_files(texts, seed) if example else starter_files()
     paths = [folder / name for name in files] if dry_run else write_files(folder, files)
     label = HELD_BACK if example else "bird flu"
     commands = [
         f"streamlabel fit {folder / 'model'} {paths[0]}",
-        f"streamlabel add-label {folder / 'model'} '{label}' --yes {paths[1]} --no {paths[2]}",
+        f"streamlabel add-label {folder / 'model'} '{label}' --pool {paths[3]}",
+        f"streamlabel next {folder / 'model'} '{label}' --pool {paths[3]} --ask",
         f"streamlabel suggest {folder / 'model'} 'Bird flu was found in flocks of ducks on two farms.'",
     ]
     data = {"files": [str(path) for path in paths], "next": commands, "dry_run": dry_run}

@@ -258,6 +258,7 @@ def _label_matrix(tagged: list[list[int]]) -> CSR:
 
 
 HELD_BACK = "avian influenza"
+POOL = 400
 ANSWERS = 6
 STARTER = (
     ("Hens were culled on two farms after birds fell ill.", ["farming", "health"]),
@@ -270,9 +271,10 @@ STARTER = (
 
 
 def example_files(n_texts: int = 600, seed: int = 0) -> dict[str, str]:
-    """``texts.jsonl``, ``yes.txt`` and ``no.txt``, of the embedded news corpus: name -> content.
+    """``texts.jsonl``, ``yes.txt``, ``no.txt`` and ``pool.txt``, of the embedded news corpus: name -> content.
 
-    No tag of ``texts.jsonl`` is called `HELD_BACK`; the answers are about texts that are not in it.
+    No tag of ``texts.jsonl`` is called `HELD_BACK`; the answers are about texts that are not in it, and the pool has
+    others again.
     """
     corpus = make_news_corpus(n_texts + n_texts // 3, random_state=seed)
     tags = list(rows_of_names(corpus.Y, corpus.label_names))
@@ -287,6 +289,7 @@ def example_files(n_texts: int = 600, seed: int = 0) -> dict[str, str]:
         "texts.jsonl": "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records),
         "yes.txt": "".join(f"{corpus.texts[i]}\n" for i in yes),
         "no.txt": "".join(f"{corpus.texts[i]}\n" for i in no),
+        "pool.txt": "".join(f"{text}\n" for text in make_news_corpus(POOL, random_state=seed + 1).texts),
     }
 
 
@@ -297,6 +300,7 @@ def starter_files() -> dict[str, str]:
         "texts.jsonl": "".join(lines),
         "yes.txt": "Bird flu was found in a flock of ducks.\nA second farm reported bird flu.\n",
         "no.txt": "Wheat exports rose.\nA clinic closed for repairs.\n",
+        "pool.txt": "".join(f"{text}\n" for text, _ in STARTER),
     }
 
 

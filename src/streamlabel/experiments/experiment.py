@@ -117,10 +117,14 @@ _SUMMARIES = {
     "budget": "Accuracy of new labels against the number of annotated rows.",
     "figure1": "Accuracy over all labels against the share of them at the start.",
     "figure2": "Running time of 100 new labels against the number of past ones.",
+    "names": "What the name of a label is worth beside a few found yes.",
+    "questions": "Which texts of a pool are worth an answer: four ways to choose them.",
     "table2": "New labels in batches, every method, beside the paper's Table 2.",
     "table3": "The labels that named labels are made of, beside the paper's Table 3.",
     "timeline": "Labels in the order of the calendar: learned from their first years, judged on what follows.",
 }
+_MODULES = {"names": "named_labels", "questions": "asking"}  # where the command has another name
 EXPERIMENTS = {
-    name: Registered(f"streamlabel.experiments.{name}:EXPERIMENT", words) for name, words in _SUMMARIES.items()
+    name: Registered(f"streamlabel.experiments.{_MODULES.get(name, name)}:EXPERIMENT", words)
+    for name, words in _SUMMARIES.items()
 }

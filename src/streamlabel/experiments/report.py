@@ -25,7 +25,8 @@ from streamlabel.experiments.sets import described_sets, looked_at, used_name
 from streamlabel.experiments.spec import Frame, PageSpec
 from streamlabel.experiments.tables import Sections, markdown, sections, standing_cells
 
-ORDER = ("budget", "table2", "figure1", "figure2", "timeline", "table3", "bounds")  # what matters most to a user first
+# What matters most to a user first.
+ORDER = ("budget", "questions", "names", "table2", "figure1", "figure2", "timeline", "table3", "bounds")
 QUICK = "> Made with `--quick`: a small grid whose figures decide nothing."
 _PLACE = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
 _ADVISED_BY = ("budget", "table2", "timeline")  # figure1 asks what table2 asks, most of it without pairs

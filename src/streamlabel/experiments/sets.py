@@ -169,6 +169,7 @@ def corpus_sets(seed: int, n_texts: int = 3000, test_share: float = 1 / 3) -> tu
             X=vectorizer.transform([corpus.texts[i] for i in rows]),
             Y=corpus.Y[rows],
             label_names=corpus.label_names,
+            feature_names=tuple(map(str, vectorizer.get_feature_names_out())),
             row_dates=None if corpus.row_dates is None else corpus.row_dates[rows],
             source="the embedded news corpus",
         )

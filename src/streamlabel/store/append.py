@@ -23,9 +23,11 @@ from streamlabel.store.segments import Place, Segment, checksum, sync_directory,
 from streamlabel.store.sqlite import create_catalogue, explain
 from streamlabel.store.stored_rows import (
     FOUND,
+    LATER,
     LEARNING,
     TRIALS,
     encode_found,
+    encode_later,
     encode_positives,
     encode_rows,
     encode_trials,
@@ -95,6 +97,8 @@ def _write_labels(change: Change, model: StreamingLabelClassifier, *, keep_rows:
     if keep and memory is not None:
         change.part(LEARNING, encode_rows(memory, state.atoms, ids[:n_fitted]))
         change.part(TRIALS, encode_trials(memory.tried, n_fitted))
+        if memory.later is not None:
+            change.part(LATER, encode_later(memory, ids[:n_fitted]))
         if memory.found:
             change.part(FOUND, encode_found(memory.found))
 

@@ -21,9 +21,11 @@ from streamlabel.store.seals import relations_digest
 from streamlabel.store.segments import FileInfo
 from streamlabel.store.stored_rows import (
     FOUND,
+    LATER,
     LEARNING,
     TRIALS,
     decode_found,
+    decode_later,
     decode_rows,
     decode_trials,
     later_answers,
@@ -146,6 +148,9 @@ def _with_rows(
         memory.found.update(
             decode_found(read_part(snapshot.folder, connection, files, FOUND, snapshot.revision), snapshot)
         )
+    if LATER in names:
+        part = read_part(snapshot.folder, connection, files, LATER, snapshot.revision, maps=maps)
+        memory = decode_later(part, snapshot, memory)
     later = later_answers(connection, snapshot, int(memory.X.shape[0]))
     return state.with_rows(memory, atoms, facts.parameters["dictionary"], later)
 

@@ -7,7 +7,7 @@ begins others, so every revision can be read, and every change undone, until a v
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,13 +23,14 @@ from streamlabel.store.parts import ANSWERS, ARRAY_COLUMNS, Part, list_parts, re
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_files, read_meta
 from streamlabel.store.seals import place_seal, seal
 from streamlabel.store.segments import FileInfo, Place, Segment
-from streamlabel.store.stored_rows import LEARNING
+from streamlabel.store.stored_rows import LATER, LEARNING, encode_later
 from streamlabel.store.writer import Change, StoreWriter
 from streamlabel.types import IntArray
 from streamlabel.validation import check_label_names
 
 if TYPE_CHECKING:
     from streamlabel.streaming.classifier import StreamingLabelClassifier
+    from streamlabel.streaming.later_rows import Update
 
 
 def rename_label(writer: StoreWriter, snapshot: Snapshot, name: str, new_name: str, key: str | None) -> None:
@@ -227,6 +228,23 @@ def relearn_label(
             write_trials(change, memory)
 
 
+def update_labels(
+    writer: StoreWriter, snapshot: Snapshot, update: Update, parts: Mapping[str, Part], key: str | None
+) -> None:
+    """Store labels that were learned again with rows that came later (`streaming.later_rows`), and those rows."""
+    later = update.memory.later
+    assert later is not None
+    labels, states = snapshot.labels[update.numbers], update.batch
+    unasked = (~later.known[:, update.numbers]).sum(axis=0).tolist()
+    names = list(states.names)
+    with writer.change("update", {"labels": names[:100], "n": len(names)}, key) as change:
+        end_versions(change, labels.tolist())
+        insert_labels(change, states, snapshot.labels, origin=None, unasked=unasked, keep=False, labels=labels)
+        change.part(LATER, encode_later(update.memory, snapshot.labels[: update.memory.labels.shape[1]]))
+        for name, part in parts.items():
+            change.part(name, part)
+
+
 def rest_of(writer: StoreWriter, snapshot: Snapshot, others: IntArray, cache: BlockCache) -> StreamingLabelClassifier:
     """The model of these labels alone, with what it needs to learn on."""
     rest = snapshot.take(others)
@@ -264,12 +282,12 @@ def _forget_history(change: Change, first: int) -> None:
     """Delete versions and parts that no revision from ``first`` on has, and what only they used. Ids stay used."""
     run = change.connection.execute
     run("DELETE FROM version WHERE retired IS NOT NULL AND retired <= ?", (first,))
-    run("DELETE FROM part WHERE retired IS NOT NULL AND retired <= ?", (first,))
     run("DELETE FROM classifier WHERE id NOT IN (SELECT classifier FROM version)")
-    left = {number for (number,) in run("SELECT id FROM classifier").fetchall()}
-    for number, name in run("SELECT number, name FROM part").fetchall():
-        if name.startswith(ANSWERS) and int(name.removeprefix(ANSWERS)) not in left:
-            run("DELETE FROM part WHERE number = ?", (number,))
+    left = {f"{ANSWERS}{number}" for (number,) in run("SELECT id FROM classifier").fetchall()}
+    for (name,) in run("SELECT name FROM part WHERE retired IS NULL").fetchall():
+        if name.startswith(ANSWERS) and name not in left:
+            change.end("part", "name = ?", (name,))
+    run("DELETE FROM part WHERE retired IS NOT NULL AND retired <= ?", (first,))
     run("DELETE FROM part_array WHERE part NOT IN (SELECT number FROM part)")
     for table in ("relation", "answer"):
         run(f"DELETE FROM {table} WHERE classifier NOT IN (SELECT id FROM classifier)")

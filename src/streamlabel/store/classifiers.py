@@ -75,6 +75,10 @@ class StoredClassifiers(ClassifierBlocks):
     def appended(self, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:
         return StoredClassifiers(self._snapshot, self._cache, self._tail.appended(weights, intercept))
 
+    def replaced(self, labels: IntArray, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:
+        """In memory, as a copy; a store keeps labels that were learned again itself (`ModelStore.update`)."""
+        return _in_memory(self.n_features, self.weights(), self.intercept).replaced(labels, weights, intercept)
+
     def scores(self, X: CSR | FloatArray, labels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_labels) if labels is None else np.asarray(labels)
         result = np.empty((X.shape[0], len(chosen)))

@@ -159,7 +159,7 @@ def read_sizes(connection: sqlite3.Connection, folder: Path) -> StoreSizes:
     rows = connection.execute("SELECT number, kind, n_bytes, used_bytes FROM segment").fetchall()
     owners = dict(connection.execute("SELECT a.segment, p.name FROM part_array a JOIN part p ON p.number = a.part"))
     parts = {number: HEADER_SIZE + n_bytes for number, kind, n_bytes, _ in rows if kind == PART}
-    learning = sum(size for number, size in parts.items() if owners.get(number) in ("learning", "trials"))
+    learning = sum(size for number, size in parts.items() if owners.get(number) in ("later", "learning", "trials"))
     (answers,) = connection.execute("SELECT coalesce(sum(length(positives)), 0) FROM answer").fetchone()
     return StoreSizes(
         labels=sum(HEADER_SIZE + n_bytes for _, kind, n_bytes, _ in rows if kind != PART),

@@ -32,7 +32,8 @@ from streamlabel.types import CSR
 if TYPE_CHECKING:
     from streamlabel.streaming.classifier import StreamingLabelClassifier
 
-RESERVED = ("found", "learning", "names", "texts", "trials", "vectorizer")  # parts that the package writes
+# Parts that the package writes.
+RESERVED = ("found", "later", "later-texts", "learning", "names", "texts", "trials", "vectorizer")
 
 
 class ModelStore(StoredModel):
@@ -212,6 +213,25 @@ class ModelStore(StoredModel):
     def relearn(self, name: str, learn: Learn, *, beside: Any = None, key: str | None = None) -> int:
         """Learn a label anew by ``learn`` (`changes.relearn_label`), with its id, in one revision."""
         return self._change(relearn_label, name, learn, self._cache, beside, key=key)
+
+    def update(
+        self,
+        X: ArrayLike | CSR,
+        Y: ArrayLike | CSR,
+        label_names: Iterable[str] | None = None,
+        *,
+        annotated: ArrayLike | CSR | None = None,
+        parts: Mapping[str, Part] | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Learn labels of `fit` again with new rows (`StreamingLabelClassifier.update`), in one revision; returns it.
+
+        parts : what to put beside the labels with them
+        """
+        if (done := self._done(key)) is not None:
+            return done
+        found = (self._learner or self.model()).learn_update(X, Y, label_names, annotated=annotated)
+        return self._change(changes.update_labels, found, parts or {}, key=key)
 
     def put_part(self, name: str, content: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> int:
         """Put JSON and arrays beside the labels, in place of what had that name."""

@@ -28,7 +28,7 @@ ARRAY_COLUMNS = "name, dtype, shape, segment, start, n_bytes, checksum"  # of pa
 MOST_READ = 64 << 20  # bytes of an array that is read instead of mapped
 
 
-VECTORIZER, TEXTS, NAMES = "vectorizer", "texts", "names"  # those of a tagger
+VECTORIZER, TEXTS, LATER_TEXTS, NAMES = "vectorizer", "texts", "later-texts", "names"  # those of a tagger
 ANSWERS = "answers-"  # the answers that a classifier was learned from: its number follows
 
 

@@ -23,11 +23,11 @@ from streamlabel.store.format import CATALOGUE
 from streamlabel.store.parts import Part
 from streamlabel.store.reader import Snapshot
 from streamlabel.streaming.found import Calibration, FoundRecipe
-from streamlabel.streaming.kept_rows import FitMemory
+from streamlabel.streaming.kept_rows import FitMemory, LaterRows
 from streamlabel.streaming.trials import RECIPES, Trial
 from streamlabel.types import CSR, FloatArray, IntArray
 
-LEARNING, TRIALS, FOUND = "learning", "trials", "found"
+LEARNING, LATER, TRIALS, FOUND = "learning", "later", "trials", "found"
 
 
 def encode_rows(rows: FitMemory, atoms: IntArray, labels: IntArray) -> Part:
@@ -79,6 +79,53 @@ def decode_rows(part: Part, snapshot: Snapshot, **facts: Any) -> tuple[FitMemory
         atoms = np.flatnonzero(np.isin(kept, atoms))
     memory = FitMemory(X, answers, unseen.astype(np.float64), judged, leverages, hat=hat, **facts)
     return memory, np.asarray(atoms)
+
+
+def encode_later(memory: FitMemory, labels: IntArray) -> Part:
+    """Encode the rows that came after `fit`, and what they changed; ``labels`` are the ids of its labels."""
+    later = memory.later
+    assert later is not None
+    again = np.flatnonzero(later.known.any(axis=0))
+    arrays: dict[str, NDArray[Any]] = {
+        "again": again,
+        "answers.indptr": later.labels.indptr,
+        "answers.indices": later.labels.indices,
+        "known": np.packbits(later.known, axis=1),
+        "labels": labels,
+        "leave_one_out": memory.leave_one_out[:, again].astype(np.float32),
+    }
+    if isinstance(later.X, np.ndarray):
+        arrays["rows"] = _narrow(later.X)
+    else:
+        arrays |= {"rows": _narrow(later.X.data), "rows.indices": later.X.indices, "rows.indptr": later.X.indptr}
+    return Part({"n_rows": int(later.X.shape[0])}, arrays)
+
+
+def decode_later(part: Part, snapshot: Snapshot, memory: FitMemory) -> FitMemory:
+    """The rows of `fit` with those that `encode_later` wrote; a label that was not there then is unknown on them."""
+    try:
+        arrays, n_rows = part.arrays, int(part.content["n_rows"])
+        ids, again, unseen = arrays["labels"], arrays["again"], arrays["leave_one_out"]
+        is_dense = isinstance(memory.X, np.ndarray)
+        X = arrays["rows"].astype(np.float64) if is_dense else _rows(arrays, n_rows, snapshot.n_features)
+        answers = _matrix(None, arrays["answers.indices"], arrays["answers.indptr"], (n_rows, len(ids)))
+        known = np.unpackbits(arrays["known"], axis=1, count=len(ids)).astype(bool)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(snapshot, str(error)) from error
+    shapes = [X.shape == (n_rows, snapshot.n_features), unseen.shape == (len(memory.judged_rows), len(again)),
+              known.shape == (n_rows, len(ids)), _inside(again, len(ids))]  # fmt: skip
+    if not all(shapes) or not all(np.isfinite(values).all() for values in (unseen, _values(X))):
+        raise _damaged(snapshot, "its arrays do not fit together")
+    n_fitted = int(memory.labels.shape[1])
+    place = {label: column for column, label in enumerate(snapshot.labels[:n_fitted].tolist())}
+    here = np.array([place.get(label, -1) for label in ids.tolist()])
+    kept = np.flatnonzero(here >= 0)
+    spread = sparse.csr_array((np.ones(len(kept), dtype=np.int8), (kept, here[kept])), shape=(len(ids), n_fitted))
+    now, scores = np.zeros((n_rows, n_fitted), dtype=bool), memory.leave_one_out.copy()
+    now[:, here[kept]] = known[:, kept]
+    still = here[again] >= 0
+    scores[:, here[again][still]] = unseen[:, still]
+    return memory.updated(scores, LaterRows(X, sparse.csr_array(answers @ spread), now))
 
 
 def encode_positives(rows: IntArray) -> tuple[bytes, int]:

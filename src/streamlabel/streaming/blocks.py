@@ -49,6 +49,16 @@ class ClassifierBlocks:
             start, filled = start + taken, 0
         return ClassifierBlocks(self.n_features, tuple(blocks), np.concatenate((self.intercept, intercept)))
 
+    def replaced(self, labels: IntArray, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:
+        """These classifiers with ``weights`` (d, k) in place of those of some labels; other blocks are shared."""
+        blocks, offsets = list(self._blocks), self.intercept.copy()
+        for position in np.unique(labels // BLOCK):
+            mine = labels // BLOCK == position
+            blocks[position] = blocks[position].copy()
+            blocks[position][:, labels[mine] % BLOCK] = weights[:, mine]
+        offsets[labels] = intercept
+        return ClassifierBlocks(self.n_features, tuple(blocks), offsets)
+
     def scores(self, X: CSR | FloatArray, labels: IntArray | None = None) -> FloatArray:
         """The scores ``X W + intercept``, (n, m); or of some labels, (n, len(labels)), computed in the same blocks."""
         if labels is not None:

@@ -45,6 +45,7 @@ from streamlabel.streaming.inputs import (
     same_rows,
     settings_of_fit,
 )
+from streamlabel.streaming.later_rows import Update, check_update, learn_update
 from streamlabel.streaming.past import fit_labels
 from streamlabel.streaming.state import ModelState
 from streamlabel.streaming.trials import LabelReport
@@ -293,6 +294,56 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
                 parameters, state, matrix, asked, labels, same=same, coupled=coupled, named=named, name_weights=weights
             )
         return self
+
+    def update(
+        self,
+        X: ArrayLike | CSR,
+        Y: ArrayLike | CSR,
+        label_names: Iterable[str] | None = None,
+        *,
+        annotated: ArrayLike | CSR | None = None,
+    ) -> StreamingLabelClassifier:
+        """Learn labels of `fit` again, from its rows and new ones; the other labels do not change by one bit.
+
+        A label becomes what `fit` on all rows where it was answered gives at the same strength
+        (`streaming.later_rows`). The new rows are kept: a second update has them, too.
+
+        Parameters
+        ----------
+        X : (n, d), rows that `fit` did not have
+        Y : (n, k) of 0/1, or a list of names for each row; cells that are not annotated may hold anything
+        label_names : the labels of the columns. Default: the names of a data frame's columns, or all labels of `fit`
+        annotated : what is known, as in `add_labels`. Default: everything.
+        """
+        found = self.learn_update(X, Y, label_names, annotated=annotated)
+        self.state_ = found.applied(self.state_)
+        return self
+
+    def learn_update(
+        self,
+        X: ArrayLike | CSR,
+        Y: ArrayLike | CSR,
+        label_names: Iterable[str] | None = None,
+        *,
+        annotated: ArrayLike | CSR | None = None,
+    ) -> Update:
+        """Learn what `update` would put into the model, and change nothing."""
+        check_is_fitted(self)
+        state, parameters = self.state_, checked_parameters(self)
+        check_settings(parameters, state.settings)
+        check_update(state, np.empty(0, dtype=np.intp))
+        matrix = self._features(X, reset=False)
+        check_scale(matrix)
+        Y, label_names = read_names(Y, label_names)
+        asked = rows_asked(matrix.shape[0], Y, annotated)
+        if label_names is None:
+            label_names = names_of_columns(Y, asked.n_labels)
+        if label_names is None:
+            label_names = [state.names[number] for number in range(state.n_fitted)]
+        names = check_label_names(label_names, asked.n_labels)
+        numbers = np.array([state.names.number(name) for name in names], dtype=np.intp)
+        with one_thread_if_small(matrix.shape):
+            return learn_update(parameters, state, matrix, asked, numbers)
 
     def add_found(
         self,

@@ -47,7 +47,7 @@ RARE = 0.5  # labels are hidden with a chance of their count to the power of min
 # The mean and deviation of what is added to u for labels that come later. This, `RARE` and the features of the log-odds
 # were settled while looking at later laws of EURLEX57K and test rows of Bibtex and citeulike-t-min5, with new labels as
 # frequent as those of `fit`, and three times rarer.
-LATER = (-0.25, 0.7)
+LATER = (-0.5, 0.9)
 MOST_KNOWN = 2000  # labels whose classifiers may speak for a name that is like theirs
 MOST_JUDGED = 2000  # rows of a pool by which scores are judged
 SMALLEST_POOL = 4
@@ -140,7 +140,8 @@ def size_class(n_yes: int) -> int:
 
 def _features(scores: FloatArray, pool: FloatArray, yes: FloatArray) -> FloatArray:
     """What the log-odds are linear in, (n, 4): 1, log z, log m, log T. ``pool`` is sorted."""
-    middle, spread = float(np.median(pool)), max(float(pool.std()), np.finfo(np.float64).tiny)
+    middle, spread = float(np.median(pool)), float(pool.std())
+    spread = spread if spread > 1e-9 * max(abs(middle), 1e-9) else np.inf  # scores that do not differ say nothing
     z = np.maximum((scores - middle) / spread, 0.3)
     m = max(float((yes.mean() - middle) / spread), 0.5) if yes.size else 1.0
     tail = (len(pool) - np.searchsorted(pool, scores, side="left") + 0.5) / (len(pool) + 1.0)
@@ -331,7 +332,7 @@ def _solve(
 def _choose(trials: Sequence[_Trial], size: int) -> tuple[int, list[float], float]:
     """The ridge and the weights of directions with the best mean of AUC and average precision; and the gain by names.
 
-    Names count only if they gain more than `LEAST_GAIN` points, and more than the standard error of that.
+    Names count only if they gain more than `LEAST_GAIN` points, and than the standard error of that (alone: two).
     """
     truth = np.column_stack([trial.truth for trial in trials])
     kinds = len(trials[0].named)
@@ -353,7 +354,8 @@ def _choose(trials: Sequence[_Trial], size: int) -> tuple[int, list[float], floa
         judged = [judge(*one) for one in tried]
         top = max(range(len(tried)), key=lambda at: float(points(judged[at].mean())))
         gain = judged[top] - values
-        if float(gain.mean()) > max(LEAST_GAIN, float(gain.std(ddof=1)) / np.sqrt(len(gain))):
+        errors = 1.0 if size else 2.0  # a name alone has nothing else behind it, and a label may be drawn twice
+        if float(gain.mean()) > max(LEAST_GAIN, errors * float(gain.std(ddof=1)) / np.sqrt(len(gain))):
             (best, given), values = tried[top], judged[top]
     return best, given, float(points(values.mean() - alone[start].mean()))
 
@@ -449,7 +451,7 @@ def directions_of(state: ModelState, directions: Directions, texts: Sequence[str
 class Judgement:
     """What is known about a label's scores on a pool.
 
-    pool : (n,) scores that the label was not learned from;   log_odds : (n,) of yes there
+    pool : (n,) scores of rows that it was not learned from, or without them;   log_odds : (n,) of yes there
     mean, deviation : of the label's own u
     """
 
@@ -461,15 +463,28 @@ class Judgement:
 
     @classmethod
     def of(
-        cls, calibration: Calibration, pool: FloatArray, yes: FloatArray, asked: FloatArray, answers: FloatArray
+        cls,
+        calibration: Calibration,
+        pool: FloatArray,
+        yes: FloatArray,
+        asked: FloatArray,
+        answers: FloatArray,
+        share: float = 1.0,
     ) -> Judgement:
-        """Judge a label by scores of the pool, of its yes examples, and of texts that were asked (all unseen)."""
-        log_odds, order = calibration.log_odds(pool, pool, yes), np.argsort(pool, kind="stable")
+        """Judge a label by scores of the pool, of its yes examples, and of texts that were asked (all unseen).
+
+        Questions take the likeliest texts out of the pool. As they belong to it they are counted: ``share`` of them,
+        drawn at random, as ``pool`` is such a share of the texts that were not asked. What they were answered counts
+        in u only: the estimate is about texts like these, not about these.
+        """
+        stay = np.random.default_rng(0).random(len(asked)) < share
+        whole = np.concatenate((pool, asked[stay]))
+        log_odds, order = calibration.log_odds(whole, whole, yes), np.argsort(whole, kind="stable")
         log_odds[order] = np.maximum.accumulate(log_odds[order])  # a higher score is never less likely
         mean, deviation = 0.0, calibration.deviation
         if asked.size:
-            mean, deviation = calibration.updated(calibration.log_odds(asked, pool, yes), answers)
-        return cls(pool, log_odds, mean, deviation, len(asked))
+            mean, deviation = calibration.updated(calibration.log_odds(asked, whole, yes), answers)
+        return cls(whole, log_odds, mean, deviation, len(asked))
 
     @property
     def chances(self) -> FloatArray:
@@ -477,20 +492,21 @@ class Judgement:
         return np.asarray(np.mean([expit(self.log_odds + u) for u in self._draws()], axis=0))
 
     def threshold(self, precision: float | None = None) -> float:
-        """The score with the best expected F1 on the pool; or the lowest with at least this expected precision."""
+        """The score with the best expected F1 on the pool; or the lowest with at least this expected precision.
+
+        No label says yes to more than half of the pool. Where nothing can be told apart it says it to nothing.
+        """
         order = np.argsort(-self.pool, kind="stable")
         ranked, count = self.pool[order], np.arange(1, len(order) + 1)
         hits = np.cumsum([expit(self.log_odds[order] + u) for u in self._draws()], axis=1)
         below = np.append(ranked[1:], ranked[-1] - 1e-9)
-        apart = ranked > below  # a threshold cannot part equal scores
-        if precision is None:
-            value = (2.0 * hits / (count + hits[:, -1:])).mean(axis=0)
-            best = int(np.where(apart, value, -1.0).argmax())
-        else:
-            reached = apart & ((hits / count).mean(axis=0) >= precision)
-            if not reached.any():
-                return float(np.nextafter(ranked[0], np.inf))
-            best = int(np.flatnonzero(reached)[-1])
+        able = (ranked > below) & (count <= 0.5 * len(order))  # a threshold cannot part equal scores
+        if precision is not None:
+            able &= (hits / count).mean(axis=0) >= precision
+        if not able.any():
+            return float(np.nextafter(ranked[0], np.inf))
+        value = (2.0 * hits / (count + hits[:, -1:])).mean(axis=0)
+        best = int(np.where(able, value, -1.0).argmax()) if precision is None else int(np.flatnonzero(able)[-1])
         return float(0.5 * (ranked[best] + below[best]))
 
     def estimate(self, threshold: float) -> Estimate:
@@ -537,17 +553,22 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Rows that nobody has looked at: ``background`` stands for no in the ridge, by ``rest`` scores are judged."""
+    """Rows that nobody has looked at: ``background`` stands for no in the ridge, by ``rest`` scores are judged.
+
+    share : how many of all of them are in rest
+    """
 
     background: CSR | FloatArray
     rest: CSR | FloatArray
+    share: float = 1.0
 
     @classmethod
     def of(cls, X: CSR | FloatArray, seed: int) -> Pool:
         """Part rows into background and rest: 400 and 2,000 at most, drawn at random; a small pool is halved."""
         order = np.random.default_rng(seed).permutation(int(X.shape[0]))
         n_back = min(BACKGROUND, len(order) // 2)
-        return cls(X[np.sort(order[:n_back])], X[np.sort(order[n_back : n_back + MOST_JUDGED])])
+        rest = np.sort(order[n_back : n_back + MOST_JUDGED])
+        return cls(X[np.sort(order[:n_back])], X[rest], len(rest) / len(order))
 
 
 def learn_found(
@@ -590,9 +611,10 @@ def learn_found(
     found = yes & ~examples.asked
     chosen = unseen[:n_given][found if found.any() else yes]
     asked = examples.asked
-    judgement = Judgement.of(recipe.calibration, scores, chosen, unseen[:n_given][asked], yes[asked].astype(np.float64))
+    answered = unseen[:n_given][asked], yes[asked].astype(np.float64)
+    judgement = Judgement.of(recipe.calibration, scores, chosen, *answered, pool.share)
     scale, shift = _common_scale(judgement, state.loss)
-    judgement = replace(judgement, pool=scale * scores + shift)
+    judgement = replace(judgement, pool=scale * judgement.pool + shift)
     threshold = judgement.threshold() if parameters.threshold == "f1" else float(parameters.threshold)
     slope, offset = sigmoid_of_chances(judgement.pool, judgement.chances)
     report = LabelReport(

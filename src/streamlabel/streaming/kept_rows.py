@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from streamlabel.errors import DataError
 from streamlabel.stats.label_gram import centred_cross
 from streamlabel.streaming.inputs import same_rows
 from streamlabel.streaming.trials import Judged, Trial, budget_class, run_trial
-from streamlabel.types import CSC, CSR, FloatArray, IntArray
+from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray
 
 _MOST_JUDGED = 1000
 _MOST_SCORES = 10_000_000
@@ -142,6 +144,26 @@ def _columns(positives: Sequence[IntArray], n_rows: int) -> CSC:
     return sparse.csc_array((np.ones(len(indices), dtype=np.int8), indices, indptr), shape=(n_rows, len(positives)))
 
 
+@dataclass(frozen=True, eq=False)
+class LaterRows:
+    """Rows that came after `fit`, with answers for some of its f labels (`streaming.later_rows`).
+
+    X : (k, d);   labels : csr_array (k, f), 0 where nothing is known;   known : (k, f) bool
+    """
+
+    X: Any
+    labels: CSR
+    known: BoolArray
+
+    def joined(self, newer: LaterRows) -> LaterRows:
+        """These rows, then newer ones."""
+        dense = isinstance(self.X, np.ndarray)
+        both = (self.X, newer.X)
+        X = np.vstack(both) if dense else sparse.csr_array(sparse.vstack(both, format="csr"))
+        labels = sparse.csr_array(sparse.vstack((self.labels, newer.labels), format="csr"))
+        return LaterRows(X, labels, np.vstack((self.known, newer.known)))
+
+
 class FitMemory:
     """The rows of `fit`, and the trials there of how far the past can be trusted.
 
@@ -151,6 +173,7 @@ class FitMemory:
     beta, centre : of the ridge of all rows;   hat : its spectrum, if it is known (`HatSpectrum`)
     tried : the trials that have been run, by their number of rows
     found : the recipes for found examples (`streaming.found`), by number of yes and by what reads names
+    later : rows that came later, from which labels of `fit` were learned again; None if there are none
     """
 
     def __init__(
@@ -177,7 +200,15 @@ class FitMemory:
         self.leave_one_out = leave_one_out
         self.tried: dict[int, list[Trial]] = dict(tried or {})
         self.found: dict[tuple[int, str], Any] = {}
+        self.later: LaterRows | None = None
         self._seed, self._beta, self._centre, self._ridge, self._given_hat = seed, beta, centre, ridge, hat
+
+    def updated(self, leave_one_out: FloatArray, later: LaterRows) -> FitMemory:
+        """The same rows, with later ones beside them, and scores under classifiers that know those, too."""
+        memory = copy.copy(self)
+        memory.leave_one_out, memory.later = leave_one_out, later
+        memory.tried, memory.found = dict(self.tried), dict(self.found)
+        return memory
 
     @property
     def ridge(self) -> PreparedRidge:

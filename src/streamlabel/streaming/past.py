@@ -35,7 +35,7 @@ from streamlabel.streaming.calibration import decide, usual_threshold
 from streamlabel.streaming.codes import unseen_coupled_scores, unseen_scores
 from streamlabel.streaming.fit_plan import SAMPLED_ROWS, FitSize, check_fit_memory, plan_fit
 from streamlabel.streaming.inputs import Parameters, coded, settings_of_fit
-from streamlabel.streaming.kept_rows import FitMemory
+from streamlabel.streaming.kept_rows import FitMemory, positive_rows
 from streamlabel.streaming.other_losses import (
     MOST_LABELS,
     PAST_TOLERANCE,
@@ -104,7 +104,8 @@ def fit_labels(
     learned = _learn(parameters, X, labels)
     rows, centre = learned.judged_rows, parameters.fit_intercept
     truth = labels[rows].toarray().astype(np.float64)
-    decisions = decide(learned.unseen, truth, parameters.threshold, usual_threshold(learned.loss, centre))
+    levels = _levels(X, labels, learned.weights, learned.intercept)
+    decisions = decide(learned.unseen, truth, parameters.threshold, usual_threshold(learned.loss, centre), levels)
     counts, sizes = np.asarray(labels.sum(axis=0)).ravel(), np.diff(learned.codes.indptr)
     lam = fixed_lam(parameters.lam) if parameters.start == "alternating" else None
     reports = [
@@ -124,6 +125,15 @@ def fit_labels(
         strength=learned.beta / row_unit(X, centre), classes=classes,
     )  # fmt: skip
     return state.with_rows(memory, _atoms(parameters, labels), parameters.dictionary)
+
+
+def _levels(X: CSR | FloatArray, labels: CSR, weights: FloatArray, intercept: FloatArray) -> FloatArray:
+    """The mean score (m,) of each label on its positive rows, of at most 50 of them."""
+    found = np.array(intercept, dtype=np.float64)
+    for label, rows in enumerate(positive_rows(labels)):
+        if len(rows):
+            found[label] += float(np.mean(X[rows[:: -(-len(rows) // _MOST_POSITIVE)]] @ weights[:, label]))
+    return found
 
 
 def _learn(parameters: Parameters, X: CSR | FloatArray, labels: CSR) -> PastFit:
@@ -361,6 +371,7 @@ def _structure_value(gram: FloatArray, codes: CSC, l1: float) -> float:
     return float(0.5 * (gram.trace() - 2.0 * image.trace() + bent.trace()) + l1 * np.abs(codes.data).sum())
 
 
+_MOST_POSITIVE = 50
 _COMPARED_ROWS, _HELD_ROWS = 16_000, 1_000
 _HIDDEN = 32
 

@@ -33,6 +33,24 @@ def unknown_words(vectorizer: Any, texts: Iterable[str]) -> list[str]:
     return [word for word, _ in n_texts.most_common()]
 
 
+@dataclass(frozen=True)
+class UpdateReport:
+    """A report of labels of `fit` that were learned again with new texts.
+
+    labels : their names;   n_fit, n_new : texts of fit, and new ones that were used;   n_known : texts that were left
+    out, as they are those of fit or of an earlier update
+    later, unknown : names among the tags that were left alone: of labels that were added after fit, and of none
+    """
+
+    labels: tuple[str, ...]
+    n_fit: int
+    n_new: int
+    n_known: int
+    later: tuple[str, ...]
+    unknown: tuple[str, ...]
+    seconds: float
+
+
 MOST_WORDS, MOST_LOOKED_AT = 20, 2000
 
 

@@ -23,7 +23,7 @@ from streamlabel.errors import ConflictError, DataError, Hint
 from streamlabel.metrics.topk import check_k
 from streamlabel.store.append import write_model
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.parts import ANSWERS, NAMES, TEXTS, VECTORIZER, Part
+from streamlabel.store.parts import ANSWERS, LATER_TEXTS, NAMES, TEXTS, VECTORIZER, Part
 from streamlabel.streaming.blocks import SharedList
 from streamlabel.streaming.calibration import Estimate, sigmoid, threshold_of_precision
 from streamlabel.streaming.classifier import StreamingLabelClassifier
@@ -32,11 +32,12 @@ from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.streaming.state import ModelState
 from streamlabel.tagging.examples import LabelExamples
 from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
-from streamlabel.tagging.learn_report import LearnReport, report_label, unknown_words
+from streamlabel.tagging.learn_report import LearnReport, UpdateReport, report_label, unknown_words
 from streamlabel.tagging.names import TextDirections, check_reader, stored_reader
 from streamlabel.tagging.questions import Question, choose_questions
 from streamlabel.tagging.suggester import AT_ONCE, best_labels
 from streamlabel.tagging.text_answers import (
+    DIGEST,
     Answers,
     TextIndex,
     TextPool,
@@ -45,6 +46,7 @@ from streamlabel.tagging.text_answers import (
     gather_answers,
     no_known_words,
     read_answers,
+    read_new_answers,
     read_tags,
 )
 from streamlabel.tagging.vectorizers import VectorizerState, make_vectorizer, restore_vectorizer, vectorizer_state
@@ -84,6 +86,7 @@ class Tagger(BaseEstimator):
     vectorizer_: Any
     classifier_: StreamingLabelClassifier
     _kept: dict[str, LabelExamples]
+    _later: NDArray[np.uint8]
     _store: ModelStore | None = None
     _reader: TextDirections | None = None
 
@@ -204,6 +207,35 @@ class Tagger(BaseEstimator):
         """The labels that a label was learned to resemble, with signed weights."""
         self._check_fitted()
         return self.classifier_.neighbours(label, k)
+
+    def update(
+        self, texts: Iterable[str], tags: Iterable[Iterable[str]] | ArrayLike | CSR, labels: Iterable[str] | None = None
+    ) -> UpdateReport:
+        """Learn labels of `fit` again, from its texts and new ones with known tags. Other labels stay to the last bit.
+
+        They become what `fit` on all these texts gives with its vocabulary (`streaming.later_rows`). Texts of fit, and
+        answers that an earlier update gave, are left out.
+
+        tags : a list of names for each text
+        labels : those that are answered on every new text; default: the labels of fit that are among the tags
+        """
+        begin = time.perf_counter()
+        self._check_fitted()
+        self._check_store()
+        state, digests = self.classifier_.state_, self._later_digests()
+        new = read_new_answers(check_texts(texts), tags, labels, state, self._index, digests)
+        X, digests = self._features(new.texts), np.vstack((digests, TextIndex.of(new.texts).digests))
+        if self._store is None:
+            self.classifier_ = copy.copy(self.classifier_).update(X, new.answers, new.labels, annotated=new.asked)
+            self._later = digests
+        else:
+            parts = {LATER_TEXTS: Part({}, {"digests": digests})}
+            self._store.update(X, new.answers, new.labels, annotated=new.asked, parts=parts)
+            self.classifier_ = self._store.model()
+        later = tuple(name for name in new.others if name in state.names)
+        unknown = tuple(name for name in new.others if name not in state.names)
+        seconds = time.perf_counter() - begin
+        return UpdateReport(new.labels, self._index.n_rows, len(new.texts), new.n_known, later, unknown, seconds)
 
     def learn(
         self,
@@ -336,6 +368,8 @@ class Tagger(BaseEstimator):
         parts = {VECTORIZER: Part(state.content, state.arrays)}
         if keep_rows:
             parts[TEXTS] = Part({}, {"digests": self.text_digests_})
+            if len(later := self._later_digests()):
+                parts[LATER_TEXTS] = Part({}, {"digests": later})
         numbers = {name: number for number, name in enumerate(self.label_names_, start=1)}
         for name, known in self._all_examples().items():
             parts[f"{ANSWERS}{numbers[name]}"] = Part(known.content())
@@ -411,7 +445,7 @@ class Tagger(BaseEstimator):
     def in_memory(self) -> Tagger:
         """A tagger of the same labels that lives in memory: what it learns is not stored."""
         copied = copy.copy(self)
-        copied._kept, copied._store = self._all_examples(), None
+        copied._kept, copied._later, copied._store = self._all_examples(), self._later_digests(), None
         return copied
 
     def __getstate__(self) -> Any:
@@ -457,13 +491,26 @@ class Tagger(BaseEstimator):
     def _no_rows(self) -> Any:
         return self._features([""])[:0]
 
+    def _check_store(self) -> None:
+        """An error unless what is learned can be stored where this tagger lives."""
+        if self._store is not None:
+            self._store.check_writing()
+            if self._store.label_names != self.label_names_:
+                raise ConflictError(f"{self._store.path} was changed since it was read; call refresh() first")
+
+    def _later_digests(self) -> NDArray[np.uint8]:
+        """The digests of the texts of updates."""
+        if self._store is None or LATER_TEXTS not in self._store.parts():
+            return self._later if self._store is None else np.empty((0, DIGEST), dtype=np.uint8)
+        return self._store.get_part(LATER_TEXTS).arrays["digests"]
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "classifier_"):
             raise NotFittedError("this tagger knows no label yet; call fit first")
 
     def _adopt(self, vectorizer: Any, classifier: StreamingLabelClassifier, index: TextIndex) -> None:
         self.vectorizer_, self.classifier_, self._index = vectorizer, classifier, index
-        self._reader, self._kept = None, {}
+        self._reader, self._kept, self._later = None, {}, np.empty((0, DIGEST), dtype=np.uint8)
 
     def _learn(
         self,
@@ -480,10 +527,7 @@ class Tagger(BaseEstimator):
     ) -> list[LearnReport]:
         """Learn labels, or one of this number again; ``more``: from the answers that it has, too."""
         begin = time.perf_counter()
-        if self._store is not None:
-            self._store.check_writing()
-            if self._store.label_names != self.label_names_:
-                raise ConflictError(f"{self._store.path} was changed since it was read; call refresh() first")
+        self._check_store()
         batch = [read_answers(name, *_pair(name, sides), self._index) for name, sides in zip(names, given, strict=True)]
         looked = self._judging(pool)
         found: dict[str, LabelExamples] = {}

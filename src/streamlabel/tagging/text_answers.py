@@ -13,7 +13,9 @@ from scipy import sparse
 
 from streamlabel.data.rows import matrix_of_names
 from streamlabel.errors import DataError
-from streamlabel.types import CSR, FloatArray, IntArray
+from streamlabel.streaming.later_rows import check_update
+from streamlabel.streaming.state import ModelState
+from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 from streamlabel.validation import canonical_labels, check_label_names, default_label_names
 
 DIGEST = 16
@@ -129,6 +131,63 @@ def read_tags(labels: Any, label_names: Any, n_texts: int) -> tuple[CSR, tuple[s
     if not names:
         raise DataError("no text has a label; there is nothing to learn")
     return Y, names
+
+
+@dataclass(frozen=True, eq=False)
+class NewAnswers:
+    """New texts with answers for labels of `fit`; ``others`` are the tags that are no such labels.
+
+    answers : csr_array (n, k);   asked : (n, k) bool, those that are new;   n_known : texts that have no new answer
+    """
+
+    texts: list[str]
+    labels: tuple[str, ...]
+    answers: CSR
+    asked: BoolArray
+    others: tuple[str, ...]
+    n_known: int
+
+
+def read_new_answers(
+    texts: list[str], tags: Any, labels: Any, state: ModelState, index: TextIndex, later: NDArray[np.uint8]
+) -> NewAnswers:
+    """Read new texts with their tags, for `Tagger.update`: without texts of `fit`, or answers that were given before.
+
+    labels : the labels that are answered on every text; None: those of `fit` that new answers say yes to
+    later : (m, 16), the digests of earlier updates
+    """
+    Y, names = read_tags(tags, None, len(texts))
+    fitted = [name for name in names if name in state.names and state.names.number(name) < state.n_fitted]
+    wanted = tuple(fitted) if labels is None else check_label_names(given := list(labels), len(given))
+    if not wanted:
+        raise DataError("no label of fit is among the tags; learn or add-label learns a new one")
+    asked, column = _unanswered(texts, wanted, state, index, later), {name: at for at, name in enumerate(names)}
+    with_blank = sparse.csr_array(sparse.hstack((Y, sparse.csr_array((len(texts), 1), dtype=Y.dtype)), format="csr"))
+    answers = with_blank[:, [column.get(name, len(names)) for name in wanted]]
+    if labels is None:
+        occur = np.flatnonzero(np.asarray(answers.multiply(asked).sum(axis=0)).ravel())
+        wanted, asked, answers = tuple(wanted[at] for at in occur), asked[:, occur], answers[:, occur]
+    new = np.flatnonzero(asked.any(axis=1))
+    if not new.size:
+        raise DataError(f"all {len(texts)} texts are known already; give texts that fit did not have")
+    others = tuple(name for name in names if name not in fitted)
+    return NewAnswers([texts[at] for at in new], wanted, answers[new], asked[new], others, len(texts) - len(new))
+
+
+def _unanswered(
+    texts: list[str], labels: Sequence[str], state: ModelState, index: TextIndex, digests: NDArray[np.uint8]
+) -> BoolArray:
+    """Which answers (n, k) are new: on texts that fit did not have, and not given by an earlier update."""
+    numbers = np.array([state.names.number(name) for name in labels], dtype=np.intp)
+    later, nothing = check_update(state, numbers).later, np.zeros(len(numbers), dtype=bool)
+    given: dict[bytes, BoolArray] = {}
+    if later is not None and len(digests) == len(later.known):
+        for one, known in zip(digests, later.known[:, numbers], strict=True):
+            given[one.tobytes()] = given.get(one.tobytes(), nothing) | known
+    of_fit = [isinstance(index.key(text, "text"), int) for text in texts]
+    return np.array(
+        [nothing if there else ~given.get(digest(text), nothing) for there, text in zip(of_fit, texts, strict=True)]
+    )
 
 
 def gather_answers(batch: Sequence[Answers], n_rows: int) -> AskedTexts:
