@@ -204,7 +204,7 @@ def test_suggest_reads_lines_and_marks_by_threshold(model: Path, ask: Ask, call:
 
 @pytest.mark.parametrize("text", ["", "zzzqqq xxyyzz"])
 def test_a_text_without_a_known_word_is_told(model: Path, call: Call, ask: Ask, text: str) -> None:
-    said = f"no word of {text!r} is known; the scores are those of an empty text\n"
+    said = f"no word of {text!r} is known, so no label is a yes; the scores are those of an empty text\n"
     assert call("suggest", model, text).stderr == said
     assert call("suggest", model, DATA.texts[0]).stderr == ""
     (found,) = ask("suggest", model, text)

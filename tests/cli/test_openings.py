@@ -24,6 +24,8 @@ TEXTS = [
     "add-label MODEL hospitals --yes yes.txt",
     "add-label MODEL football --yes yes.txt --replace",
     "add-label MODEL hospitals --yes yes.txt --dry-run",
+    "add-label MODEL football --yes yes.txt --more",
+    "next MODEL football --pool yes.txt",
     "suggest MODEL words",
     "explain MODEL words football",
     "predict MODEL tagged.jsonl",

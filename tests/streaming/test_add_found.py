@@ -12,7 +12,9 @@ from sklearn.metrics import roc_auc_score
 
 from streamlabel.errors import ConflictError, DataError
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.found import Calibration, Examples, FoundRecipe, Pool, found_recipe
+from streamlabel.streaming.found import Examples, Pool, found_recipe
+from streamlabel.streaming.found_trials import FoundRecipe
+from streamlabel.streaming.judgement import Calibration
 
 N_PAST, D = 24, 30
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamlabel.streaming.found import Calibration, Judgement, Pool
+from streamlabel.streaming.found import Pool
+from streamlabel.streaming.judgement import Calibration, Judgement
 
 CALIBRATION = Calibration((-3.0, 2.0, 0.0, -0.3), 0.5)
 NONE = np.empty(0)

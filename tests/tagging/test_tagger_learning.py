@@ -49,18 +49,19 @@ def test_old_suggestions_are_bit_identical_after_every_kind_of_learning(tagger: 
 )
 def test_found_examples_do_not_fire_everywhere(tagger: Tagger, n_yes: int, n_no: int, as_texts: bool) -> None:
     """Taken at their word, one yes and one no fire on every text."""
-    quality = []
+    quality, often = [], []
     for name in NEW:
         rows, others = DATA.rows[name][:n_yes], [i for i in range(50) if i not in DATA.rows[name]][:n_no]
         report = tagger.learn(name, yes=[DATA.texts[i] + " Indeed." for i in rows] if as_texts else rows, no=others)
         n_left = len(DATA.texts) - (0 if as_texts else len(rows) + n_no)
         assert (report.n_yes, report.n_no, report.n_background) == (len(rows), n_no, n_left // 2)
         assert (report.pool, report.fires[1]) == ("fit", n_left - n_left // 2)
-        fires = np.array([name in labels for labels in tagger.predict(DATA.unseen)])
-        assert 0 < fires.mean() < 0.1
+        often.append(np.mean([name in labels for labels in tagger.predict(DATA.unseen)]))
         scores = [dict(row)[name] for row in tagger.suggest(DATA.unseen, k=ALL)]
         quality.append(roc_auc_score(DATA.truth[name], scores))
     assert np.mean(quality) > 0.85
+    assert max(often) < 0.1
+    assert np.mean(often) > 0.005
 
 
 def test_the_report_says_how_often_it_fires_on_the_pool(tagger: Tagger) -> None:

@@ -192,6 +192,8 @@ def chosen_strengths(draw: Draw, n_yes: int, *, name: bool = False, each: int = 
     for label in rng.permutation(able)[:N_TRIALS]:
         yes = np.sort(rng.permutation(data.yes(label, here))[:n_yes])
         rows, no = yes_rows(data, label, yes, name=name), data.X[negatives(there, yes, rng, each)]
+        if not rows.shape[0]:
+            continue
         truth = data.answers(label, there)
         for at, strength in enumerate(STRENGTHS):
             scores = logistic(rows, no, strength).decision_function(judges)
@@ -201,9 +203,7 @@ def chosen_strengths(draw: Draw, n_yes: int, *, name: bool = False, each: int = 
 
 
 def yes_rows(data: PartedSet, label: int, yes: IntArray, *, name: bool) -> Any:
-    """The rows of yes examples; ``name``: with the label's name, read as a text, as another."""
+    """The rows of yes examples; ``name``: with the label's name, read as a text, as another, if it has a known word."""
     rows = data.X[yes]
-    if not name:
-        return rows
-    words = data.words.transform([spelled(data.label_names[label])])
-    return stack(rows, words)
+    words = data.words.transform([spelled(data.label_names[label])]) if name else rows[:0]
+    return stack(rows, words) if np.any(words.sum()) else rows

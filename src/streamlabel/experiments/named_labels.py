@@ -36,7 +36,7 @@ MEASURES = (Measure("auc", "AUC"), Measure("average_precision", "average precisi
 class NameRecord:
     """New labels from so many found yes and a pool, by one method; means over labels in percent, on rows that judge.
 
-    A label whose name has no known word cannot be learned from its name alone: it scores all rows the same.
+    A label whose name has no known word cannot be learned from its name alone by anybody: it scores all rows the same.
     """
 
     dataset: str
@@ -73,8 +73,11 @@ def _logistic(draw: Draw, n_yes: int, *, name: bool) -> Callable[[int, IntArray]
 
     def learn(label: int, yes: IntArray) -> FloatArray:
         data = draw.data
+        rows = yes_rows(data, label, yes, name=name)
+        if not rows.shape[0]:
+            return np.zeros(len(data.test))
         no = data.X[negatives(data.pool, yes, np.random.default_rng((draw.seed, label, 6)))]
-        model = logistic(yes_rows(data, label, yes, name=name), no, strength)
+        model = logistic(rows, no, strength)
         return np.asarray(model.decision_function(data.X[data.test]))
 
     return learn

@@ -22,7 +22,8 @@ from streamlabel.errors import DataError, Hint
 from streamlabel.store.format import CATALOGUE
 from streamlabel.store.parts import Part
 from streamlabel.store.reader import Snapshot
-from streamlabel.streaming.found import Calibration, FoundRecipe
+from streamlabel.streaming.found_trials import FoundRecipe
+from streamlabel.streaming.judgement import Calibration
 from streamlabel.streaming.kept_rows import FitMemory, LaterRows
 from streamlabel.streaming.trials import RECIPES, Trial
 from streamlabel.types import CSR, FloatArray, IntArray

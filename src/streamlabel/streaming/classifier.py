@@ -23,16 +23,14 @@ from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import Decisions, sigmoid
 from streamlabel.streaming.found import (
     SMALLEST_POOL,
-    Directions,
     Examples,
-    FoundRecipe,
-    Judgement,
     Pool,
     directions_of,
     found_recipe,
     learn_found,
     stack,
 )
+from streamlabel.streaming.found_trials import Directions, FoundRecipe
 from streamlabel.streaming.inputs import (
     canonical_rows,
     check_columns,
@@ -45,6 +43,7 @@ from streamlabel.streaming.inputs import (
     same_rows,
     settings_of_fit,
 )
+from streamlabel.streaming.judgement import Judgement
 from streamlabel.streaming.later_rows import Update, check_update, learn_update
 from streamlabel.streaming.past import fit_labels
 from streamlabel.streaming.state import ModelState
@@ -257,7 +256,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             (n, k) bool, dense or sparse: cells. Default: everything.
         coupled : the new labels also help each other: the paper's mini-batch (`streaming.codes`). They must have
             been asked on the same rows. Always anchored, never with the metric.
-        names : what makes directions of names in the space of the features (`streaming.found.Directions`). How far
+        names : what makes directions of names in the space of the features (`streaming.found_trials.Directions`). How far
             they are trusted is found out by trials on known labels, by number of yes. None does not read names.
         descriptions : k texts that say what the labels mean, read with their names
         """
@@ -362,7 +361,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         yes, no : rows that it applies to, and does not apply to; no rows at all (0, d) if there is only a name
         pool : rows as they come, that nobody has looked at (2,400 are used at most); default: the rows of `fit`.
             The threshold, the probabilities and the estimate in ``reports_[-1]`` are about rows of this kind.
-        names : what makes directions of names (`streaming.found.Directions`); None learns from the examples alone
+        names : what makes directions of names (`streaming.found_trials.Directions`); None learns from the examples alone
         about : a description, read as part of the name
         """
         check_is_fitted(self)

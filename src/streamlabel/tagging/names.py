@@ -72,7 +72,7 @@ def spelled(name: str) -> str:
 
 
 class TextDirections:
-    """The reader of names for a vectoriser of texts (`streaming.found.Directions`).
+    """The reader of names for a vectoriser of texts (`streaming.found_trials.Directions`).
 
     vectorizer : a fitted one;   encoder : None for the words of a name alone
     """

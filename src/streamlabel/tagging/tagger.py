@@ -27,8 +27,10 @@ from streamlabel.store.parts import ANSWERS, LATER_TEXTS, NAMES, TEXTS, VECTORIZ
 from streamlabel.streaming.blocks import SharedList
 from streamlabel.streaming.calibration import Estimate, sigmoid, threshold_of_precision
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.found import FoundRecipe, Judgement, stack
+from streamlabel.streaming.found import stack
+from streamlabel.streaming.found_trials import FoundRecipe
 from streamlabel.streaming.inputs import canonical_rows
+from streamlabel.streaming.judgement import Judgement
 from streamlabel.streaming.state import ModelState
 from streamlabel.tagging.examples import LabelExamples
 from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
