@@ -180,7 +180,8 @@ def with_precision(state: ModelState, name: str, judgement: Judgement, precision
     threshold = judgement.threshold(precision)
     if threshold == np.inf:
         raise DataError(
-            f"a precision of {precision:g} cannot be expected of {name!r}, whatever the threshold; more answers may help"
+            f"a precision of {precision:g} cannot be expected of {name!r}, whatever the threshold; more "
+            "answers may help"
         )
     number, thresholds, reports = (
         state.names.number(name),
