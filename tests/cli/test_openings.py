@@ -28,6 +28,7 @@ TEXTS = [
     "next MODEL football --pool yes.txt",
     "next MODEL football --pool yes.txt --out questions.csv",
     "next MODEL football --pool yes.txt --ask",
+    "update MODEL later.jsonl",
     "suggest MODEL words",
     "explain MODEL words football",
     "predict MODEL tagged.jsonl",
@@ -93,6 +94,10 @@ def files(tmp_path: Path) -> Path:
         "answers.jsonl": list(map(json.dumps, answers)),
         "rows.svm": rows,
         "yes.txt": DATA.texts[:3],
+        "later.jsonl": [
+            json.dumps({"text": f"{text} once more", "tags": tags})
+            for text, tags in list(zip(DATA.texts, DATA.tags, strict=True))[:9]
+        ],
     }.items():
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     return tmp_path

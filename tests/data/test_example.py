@@ -17,7 +17,8 @@ def test_the_files_are_tagged_texts_and_answers_about_others(tmp_path: Path, fil
     data = read_jsonl(paths[0])
     assert HELD_BACK not in data.label_names
     assert data.Y.sum() > data.n_rows // 2
-    yes, no = (set(path.read_text().splitlines()) for path in paths[1:])
+    yes, no, pool = (set(path.read_text().splitlines()) for path in paths[1:])
+    assert pool
     assert yes
     assert no
     assert not (yes | no) & set(data.texts)

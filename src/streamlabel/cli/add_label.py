@@ -296,7 +296,7 @@ def next_question(
     """The texts of --pool whose answers would help LABEL most, with how likely it is to apply and why they are asked.
 
     --out writes them as CSV or JSONL with an empty column: fill in yes or no, and give the file back with
-    'add-label MODEL LABEL --more --asked --file FILE --column answer'.
+    'add-label MODEL LABEL --more --asked --file FILE --column answer --pool FILE'.
 
     --ask shows them one by one. Keys: y (yes), n (no), s (skip), q (quit). After each answer the label is learned
     again and is on the disk, one revision an answer; undo takes the last one back. Nobody else can change MODEL
@@ -319,19 +319,20 @@ def next_question(
             _check_kept(store, label, model)
         texts = [row.text for row in text_rows(pool, FileOptions.of(arguments))]
         if ask:
-            return _ask(tagger, label, texts)
+            return _ask(tagger, label, texts, most)
         questions = tagger.next(label, texts, most)
     if out is not None:
         _write_questions(questions, out)
     found = {"label": label, "n_pool": len(texts), "questions": [asdict(one) for one in questions]}
-    write(found, as_json=as_json, text=lambda: "\n".join(_question_lines(questions, model, label, out)))
+    write(found, as_json=as_json, text=lambda: "\n".join(_question_lines(questions, model, label, out, pool)))
 
 
-def _question_lines(questions: list[Question], model: Path, label: str, out: Path | None) -> list[str]:
+def _question_lines(questions: list[Question], model: Path, label: str, out: Path | None, pool: str) -> list[str]:
     if not questions:
         return [NOTHING_LEFT]
     if out is not None:
         back = f"  streamlabel add-label {model} {shlex.quote(label)} --more --asked --file {out} --column answer"
+        back += "" if pool == "-" else f" --pool {pool}"
         return [f"wrote {plural(len(questions), 'text')} to {out}; fill in the column 'answer' (yes or no), then", back]
     return [f"{one.probability:.2f}  {_short(one.text, SHOWN)}\n      {one.why}" for one in questions]
 
@@ -352,12 +353,16 @@ def _write_questions(questions: list[Question], out: Path) -> None:
         handle.write(content.getvalue().encode("utf-8"))
 
 
-def _ask(tagger: Tagger, label: str, texts: list[str]) -> None:
+def _ask(tagger: Tagger, label: str, texts: list[str], n: int) -> None:
     """Ask about one text after the other; each answer is on the disk before the next question is put."""
     pool = tagger.pool(texts)
     left, judged = pool, pool if len(pool.texts) >= ENOUGH else None
     n_yes = n_no = 0
-    while questions := tagger.next(label, left, 1):
+    for _ in range(n):
+        questions = tagger.next(label, left, 1)
+        if not questions:
+            click.echo(NOTHING_LEFT)
+            break
         (question,) = questions
         click.echo(f"\n{_short(question.text, SHOWN_TO_ASK)}")
         said = _key(f"{label}? (probability {question.probability:.2f}, {question.why}) y/n/s/q ")
@@ -369,8 +374,6 @@ def _ask(tagger: Tagger, label: str, texts: list[str]) -> None:
         report = learn_report.report_data(tagger.answer(label, question.text, said == "y", pool=judged))
         n_yes, n_no = n_yes + (said == "y"), n_no + (said == "n")
         click.echo(_moved(report))
-    else:
-        click.echo(NOTHING_LEFT)
     stored = f"on the disk as revision {tagger.store.revision}" if n_yes + n_no else "nothing was changed"
     click.echo(f"{plural(n_yes + n_no, 'answer')}, {n_yes} yes and {n_no} no; {stored}")
 

@@ -110,7 +110,7 @@ def roll_back_label(writer: StoreWriter, snapshot: Snapshot, name: str, revision
     then, now = (list_parts(connection, number).get(LATER) for number in (revision, snapshot.revision))
     if then != now and found is not None:
         raise ConflictError(
-            f"label {name!r}: an update lies between, and its texts are those of all labels; roll back the whole model, "
+            f"label {name!r}: an update lies between, whose texts are those of all labels; roll back the whole model, "
             f"rollback({revision}), or update again"
         )
     with writer.change("rollback", {"label": name, "to": revision}, key) as change:

@@ -410,6 +410,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
                 recipe = found_recipe(self.state_, int(one.answers.sum()), names, parameters.random_state)
                 direction = None if named is None else named[:, :, place]
                 _check_examples(name, one, recipe, direction)
+                if direction is not None and not direction.any():
+                    recipe = replace(recipe, weights=(), gain=0.0)
                 batch, judgement = learn_found(parameters, state, name, one, parts, recipe, direction)
                 found[name] = batch, recipe, judgement
             for number, (batch, _, _) in enumerate(found.values(), start=len(state.names)):

@@ -29,6 +29,7 @@ SIZES = (0, 1, 2, 5, 10, 20, 50)  # numbers of yes that are tried
 BACKGROUND = 400  # rows of the pool that stand for no
 SHARES, STRENGTHS, WEIGHTS = (0.0, 0.1, 0.3, 0.6), (3.0, 10.0, 30.0), (0.25, 0.5, 1.0, 2.0)
 N_HIDDEN, N_DRAWS, LEAST_TRIALS, LEAST_POOL = 48, 2, 8, 50
+WORTH = 10  # texts that a label has if somebody makes it: where there are enough such labels, rarer ones are not hidden
 RARE = 0.5  # labels are hidden with a chance of their count to the power of minus this: new ones are mostly rare
 _TAIL = np.log(0.2)  # only the upper part of a pool is looked at: below, yes is rare for every label
 
@@ -161,6 +162,8 @@ def _draw(
     truths = memory.labels[memory.judged_rows]
     n_there = np.asarray(truths.sum(axis=0)).ravel()
     able = np.flatnonzero((n_here >= max(size, 1)) & (n_there < truths.shape[0] / 2))
+    common = able[n_here[able] >= WORTH]
+    able = common if len(common) >= N_HIDDEN else able
     chance = n_here[able].astype(np.float64) ** -RARE
     n_hidden = min(N_HIDDEN, len(names) // 3, len(able))
     hidden = np.sort(rng.choice(able, n_hidden, replace=False, p=chance / chance.sum())) if n_hidden else able[:0]

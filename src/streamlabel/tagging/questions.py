@@ -12,7 +12,7 @@ from streamlabel.stats.spectral import dense
 from streamlabel.types import FloatArray
 
 ALIKE = 0.8  # cosine from which two texts ask the same
-TOP, UNSURE, ANY = "the label seems to apply", "it is hard to say", "drawn at random above the threshold"
+TOP, UNSURE = "among the highest scores", "it is hard to say"
 
 
 @dataclass(frozen=True)
