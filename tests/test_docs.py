@@ -24,6 +24,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -31,6 +32,9 @@ from click.testing import CliRunner
 
 import streamlabel
 from streamlabel.cli import main
+from streamlabel.data.news import POOL, make_news_corpus
+from streamlabel.tagging.questions import Question
+from streamlabel.tagging.tagger import Tagger
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -150,8 +154,29 @@ def test_the_blocks_of_a_page_run(page: Path, folder: Path) -> None:
             story.run(block)
 
 
-def test_the_commands_of_the_readme_run(folder: Path) -> None:
+def answer_truly(monkeypatch: pytest.MonkeyPatch, label: str, most: int) -> None:
+    """Questions of ``next --ask`` about texts of the example's pool get the answer that is true, so many of them."""
+    corpus = make_news_corpus(POOL, random_state=1)
+    applies = corpus.Y[:, [corpus.label_names.index(label)]].toarray()[:, 0] > 0
+    truth = dict(zip(corpus.texts, applies.tolist(), strict=True))
+    inner, asked = Tagger.next, []
+
+    def noted(*arguments: Any) -> list[Question]:
+        asked.extend(found := inner(*arguments))
+        return found
+
+    def key(question: str) -> str:
+        said = "q" if len(asked) > most else "y" if truth[asked[-1].text] else "n"
+        click.echo(question + said)
+        return said
+
+    monkeypatch.setattr(Tagger, "next", noted)
+    monkeypatch.setattr("streamlabel.cli.add_label._key", key)
+
+
+def test_the_commands_of_the_readme_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its console blocks, with what they print; seconds may differ, for they are of the machine that printed them."""
+    answer_truly(monkeypatch, "avian influenza", 10)
     story = Story(ROOT / "README.md", folder)
     for block in blocks_of(ROOT / "README.md"):
         if block.kind == "console":
