@@ -130,6 +130,9 @@ def test_labels_show_what_is_expected_of_them(model: Path, ask: Ask, call: Call)
     card = call("labels", model, "football").stdout
     assert f"it finds about {known.recall[0]:.0%} (" in card
     assert "did you mean 'football'" in call("labels", model, "footbal", code=3).stderr
+    assert "learned with" not in card
+    call("threshold", model, "football", 0.9)
+    assert "at the threshold that it was learned with, 0." in call("labels", model, "football").stdout
 
 
 def test_a_threshold_is_tuned_on_labelled_texts(model: Path, tmp_path: Path, ask: Ask, call: Call) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,11 @@ from processes import PATIENCE
 from streamlabel import ModelStore, Tagger
 from streamlabel.cli import main
 from streamlabel.errors import Hint
-from streamlabel.serve import app
+from streamlabel.serve import app, live_tagger
 from streamlabel.serve import routes as answers
 from streamlabel.serve.access import BROKEN, BUSY, SERVICE_WORDS, Gate
 from streamlabel.serve.app import HEADERS, READERS
-from streamlabel.serve.live_tagger import LivingTagger
+from streamlabel.serve.live_tagger import LivingTagger, RecentTexts
 from streamlabel.serve.routes import MOST_BYTES, MOST_K, MOST_TEXTS
 from tagged_texts import tagged_texts
 
@@ -168,7 +169,7 @@ def test_labels_learned_in_two_requests_are_those_of_one_tagger(client: Any, mod
         ("/labels", {"name": "a", "yes": YES, "no": YES}, 400, "keep one of the two"),
         ("/labels", {"name": "", "yes": YES}, 400, "1 to 200"),
         ("/labels", {"name": "a\0b", "yes": YES}, 400, "control character"),
-        ("/labels", {"name": "farming", "yes": YES}, 409, "known already; choose another name, or DELETE that"),
+        ("/labels", {"name": "farming", "yes": YES}, 409, "known already; choose another name, send answers"),
         ("/labels", {"name": " farming\t", "yes": YES}, 409, "'farming' is known already"),
         ("/labels", {"name": " \u00a0", "yes": YES}, 400, "1 to 200"),
         ("/rollback", {"revision": 99}, 404, "no revision 99"),
@@ -226,7 +227,7 @@ def test_an_error_does_not_repeat_all_that_was_asked(client: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "allowed"), [("/labels", "GET, HEAD, POST"), ("/labels/3", "DELETE"), ("/health", "GET, HEAD")]
+    ("path", "allowed"), [("/labels", "GET, HEAD, POST"), ("/labels/3", "DELETE, GET, HEAD"), ("/health", "GET, HEAD")]
 )
 def test_a_path_names_all_its_methods(client: Any, path: str, allowed: str) -> None:
     said = client.patch(path)
@@ -302,9 +303,9 @@ def test_health_waits_for_nobody(client: Any, monkeypatch: pytest.MonkeyPatch) -
     def slowly(*_: Any) -> list[Any]:
         busy.release()
         assert go_on.wait(PATIENCE)
-        return [[]]
+        return [([], True)]
 
-    monkeypatch.setattr(Tagger, "suggest", slowly)
+    monkeypatch.setattr(Tagger, "suggest_known", slowly)
     with ThreadPoolExecutor(READERS + 1) as pool:
         asking = [pool.submit(client.post, "/suggest", json={"texts": ["x"]}) for _ in range(READERS + 1)]
         try:
@@ -348,10 +349,10 @@ def test_no_more_bodies_are_taken_than_there_is_room_for(
     def slowly(*_: Any) -> list[Any]:
         begun.set()
         assert go_on.wait(PATIENCE)
-        return [[]]
+        return [([], True)]
 
     monkeypatch.setattr(app, "MOST_UNDER_WAY", 1)
-    monkeypatch.setattr(Tagger, "suggest", slowly)
+    monkeypatch.setattr(Tagger, "suggest_known", slowly)
     with (
         testclient.TestClient(app.create_app(living, loopback), base_url="http://127.0.0.1:8000") as client,
         ThreadPoolExecutor(1) as pool,
@@ -366,3 +367,110 @@ def test_no_more_bodies_are_taken_than_there_is_room_for(
             go_on.set()
         assert first.result().status_code == 200
         assert client.post("/suggest", json={"texts": ["x"]}).status_code == 200
+
+
+POOL = [*DATA.unseen, *DATA.texts[100:]]
+
+
+def test_a_label_is_learned_from_its_name_and_answered_further(client: Any, model: Path) -> None:
+    said = client.post("/labels", json={"name": "football", "about": "teams and goals", "pool": POOL})
+    assert said.status_code == 201, said.text
+    assert (said.json()["n_yes"], said.json()["pool"]) == (0, "given")
+    (asked,) = client.post("/labels/football/next", json={"n": 1, "pool": POOL}).json()["questions"]
+    assert asked["text"] in POOL
+    assert 0 <= asked["probability"] <= 1
+    report = client.post("/labels/football/answers", json={"text": asked["text"], "yes": True, "pool": POOL}).json()
+    assert (report["revision"], report["n_yes"], report["estimate"]["n_asked"]) == (3, 1, 1)
+    left = client.post("/labels/football/next", json={"n": 100, "pool": POOL}).json()
+    assert (left["revision"], left["n_pool"]) == (3, len(set(POOL)))
+    assert asked["text"] not in [one["text"] for one in left["questions"]]
+    several = [{"text": text, "yes": i < 2} for i, text in enumerate([*YES[:2], *NO[:3]])]
+    report = client.post("/labels/football/answers", json={"answers": several, "asked": False}).json()
+    assert (report["n_yes"], report["n_no"], report["estimate"]["n_asked"], report["pool"]) == (3, 3, 1, "fit")
+    card = client.get("/labels/football").json()
+    assert card["estimate"] == report["estimate"]
+    assert (card["name"], card["threshold"], card["revision"]) == ("football", report["threshold"], 4)
+    assert Tagger.open(model).estimate("football") is not None
+
+
+def test_a_label_of_fit_has_no_estimate_and_takes_no_answers(client: Any, model: Path) -> None:
+    assert client.get("/labels/farming").json()["estimate"] is None
+    said = client.post("/labels/farming/answers", json={"text": YES[0], "yes": False})
+    assert (said.status_code, "not kept" in said.json()["error"]) == (409, True)
+    assert ModelStore.open(model).revision == 1
+
+
+def test_a_name_with_a_slash_is_a_label_like_others(client: Any) -> None:
+    assert client.post("/labels", json={"name": "sport/football", "yes": YES}).status_code == 201
+    assert client.get("/labels/sport%2Ffootball").json()["name"] == "sport/football"
+    assert client.post("/labels/sport/football/answers", json={"text": NO[0], "yes": False}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        ("/labels/nobody/next", {"pool": YES}, 404, "no label is called 'nobody'"),
+        ("/labels/nobody/answers", {"text": "x", "yes": True}, 404, "no label is called 'nobody'"),
+        ("/labels/farming/next", {}, 400, "remembers none; send some as pool"),
+        ("/labels/farming/next", {"n": 0, "pool": YES}, 400, "n must be"),
+        ("/labels/farming/next", {"pool": ["x"] * (MOST_TEXTS + 1)}, 400, "at most 1,000"),
+        ("/labels/farming/next", {"label": "x"}, 400, "in the path already"),
+        ("/labels/farming/answers", {"text": "x"}, 400, "'yes' is missing"),
+        ("/labels/farming/answers", {"text": "x", "yes": 1}, 400, "yes must be true or false"),
+        ("/labels/farming/answers", {"answers": []}, 400, "from 1 to 1,000"),
+        ("/labels/farming/answers", {"answers": [{"text": "x", "yes": True}] * (MOST_TEXTS + 1)}, 400, "1,000"),
+        ("/labels/farming/answers", {"answers": ["x"]}, 400, "list of objects"),
+        ("/labels/farming/answers", {"answers": [{"text": 1, "yes": True}]}, 400, "answers[0].text is of type int"),
+        ("/labels/farming/answers", {"text": "x", "yes": True, "asked": "no"}, 400, "asked must be"),
+        ("/labels", {"name": "football", "about": 1}, 400, "about is of type int"),
+        ("/labels", {"name": "football", "pool": "x"}, 400, "pool is of type str"),
+        ("/labels", {"name": "football", "yes": YES, "pool": YES}, 400, "no text that is not answered"),
+    ],
+)
+def test_what_is_refused_of_questions(
+    client: Any, model: Path, path: str, body: Any, status: int, message: str
+) -> None:
+    said = client.post(path, json=body)
+    assert (said.status_code, message in said.json()["error"]) == (status, True), said.text
+    assert ModelStore.open(model).revision == 1
+
+
+def test_texts_are_remembered_only_if_asked_to(
+    client: Any, living: LivingTagger, model: Path, loopback: Gate, testclient: Any
+) -> None:
+    client.post("/suggest", json={"texts": POOL[:5]})
+    assert client.get("/").json()["pool"] == {"n_texts": 0, "remembers": 0}
+    with Tagger.open(model, "a") as tagger:
+        tagger.learn("football", YES)
+    living = LivingTagger(Tagger.open(model), recent=RecentTexts(POOL[:50], 120))
+    with testclient.TestClient(app.create_app(living, loopback), base_url="http://127.0.0.1:8000") as other:
+        assert other.get("/").json()["pool"] == {"n_texts": 50, "remembers": 120}
+        assert other.get("/labels/football/next").json()["n_pool"] == 50
+        assert other.post("/labels/football/answers", json={"text": NO[0], "yes": False}).json()["pool"] == "fit"
+        other.post("/suggest", json={"texts": POOL[40:]})
+        found = other.get("/labels/football/next").json()
+        assert found["n_pool"] == 120
+        assert {one["text"] for one in found["questions"]} <= set(POOL[-120:])
+        report = other.post("/labels/football/answers", json={"text": NO[1], "yes": False}).json()
+        assert (report["pool"], report["n_no"]) == ("given", 2)
+        assert other.post("/labels", json={"name": "hospitals", "yes": NO[:1]}).json()["pool"] == "given"
+
+
+def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_tagger, "MOST_CHARACTERS", 10)
+    recent = RecentTexts((), 100)
+    recent.add(["aaaa", "bbbb", "aaaa", "cccc"])
+    assert list(recent._texts) == ["aaaa", "cccc"]
+    recent.add(["d" * 11])
+    assert len(recent) == 0
+
+
+def test_a_text_without_a_known_word_gets_no_yes(client: Any, model: Path) -> None:
+    with ModelStore.open(model, "a") as store:
+        store.set_threshold("farming", -5.0)
+    time.sleep(live_tagger.LOOK_EVERY)
+    client.get("/labels")
+    known, unknown = client.post("/suggest", json={"texts": [YES[0], "zzzz"], "k": MOST_K}).json()["results"]
+    assert [one["yes"] for one in known if one["label"] == "farming"] == [True]
+    assert not any(one["yes"] for one in unknown)
+    assert not client.post("/explain", json={"text": "zzzz", "label": "farming"}).json()["yes"]

@@ -55,6 +55,7 @@ def labels(model: Path, label: str | None, match: str, sort: str, revision: int 
         wanted = None if label is None else known_label(store.label_names, label, model)
         chosen = [one for one in records if wanted in (None, one.name) and match.casefold() in one.name.casefold()]
         beside = _beside(store, {one.name for one in chosen})
+        learned = _learned(store, chosen[0]) if wanted is not None and chosen else math.nan
     chosen.sort(key=SORTS[sort])
     data: dict[str, Any] = {
         "revision": number,
@@ -66,7 +67,9 @@ def labels(model: Path, label: str | None, match: str, sort: str, revision: int 
         ],
     }
     if wanted is not None:
-        return write(data, as_json=as_json, text=lambda: _card(data["labels"][0], beside.get(wanted, {})))
+        return write(data, as_json=as_json, text=lambda: "\n".join(
+            _card(one, beside.get(one["name"], {}), learned) for one in data["labels"]
+        ))  # fmt: skip
     estimates = [one["estimate"] for one in data["labels"]]
     rows = [
         [
@@ -95,8 +98,8 @@ def _share(estimate: dict[str, Any] | None, measure: str) -> str:
     return "" if estimate is None or estimate[measure] is None else f"{estimate[measure]['value']:.0%}"
 
 
-def _card(one: dict[str, Any], beside: dict[str, Any]) -> str:
-    """One label in words."""
+def _card(one: dict[str, Any], beside: dict[str, Any], learned: float) -> str:
+    """One label in words; ``learned`` is the threshold that its estimate is for."""
     said, asked = beside.get("answers", []), beside.get("asked", [])
     given = f"{one['n_yes']:,} yes and {one['n_no']:,} no"
     if said:
@@ -106,6 +109,8 @@ def _card(one: dict[str, Any], beside: dict[str, Any]) -> str:
         *([beside["about"]] if beside.get("about") else []),
         f"learned from {given}; yes is a score above {one['threshold']:.3f}",
     ]
+    if one["estimate"] is not None and learned != one["threshold"]:
+        lines.append(f"at the threshold that it was learned with, {learned:.3f}:")
     return "\n".join([*lines, *estimate_lines(one["estimate"])])
 
 

@@ -197,7 +197,7 @@ def insert_labels(
             answers.append((number, content, answered))
         where = (number, label, place.segment, place.slot, place.start, place.nnz, sums[j], intercept[j])
         facts = (
-            slope[j], shift[j], report.n_yes, report.n_rows - report.n_yes, unasked[j], lam, beta,
+            slope[j], shift[j], report.n_yes, report.n_rows - report.n_yes - report.n_background, unasked[j], lam, beta,
             float(report.share) + 0.0,
             int(report.anchored), report.loss, int(report.coupled), float(report.gap) + 0.0, relations_digest(related),
             answered,

@@ -107,11 +107,18 @@ def roll_back_label(writer: StoreWriter, snapshot: Snapshot, name: str, revision
         raise ConflictError(f"label name {found[1]!r} is taken by another label now; rename that one first")
     if found is None and len(snapshot.labels) == 1:
         raise DataError("a model needs at least one label; this one cannot go")
+    then, now = (list_parts(connection, number).get(LATER) for number in (revision, snapshot.revision))
+    if then != now and found is not None:
+        raise ConflictError(
+            f"label {name!r}: an update lies between, and its texts are those of all labels; roll back the whole model, "
+            f"rollback({revision}), or update again"
+        )
     with writer.change("rollback", {"label": name, "to": revision}, key) as change:
         end_versions(change, [label])
         if found is not None:
             check_versions(writer.folder, connection, [found[3]], revision)
             begin_versions(change, [(label, *found[:3])])
+            _revive_answers(writer, change, int(found[0]))
 
 
 def put_part(writer: StoreWriter, snapshot: Snapshot, name: str, part: Part, key: str | None) -> None:
@@ -149,6 +156,16 @@ def _replace(
     name = snapshot.names[column] if name is None else name
     threshold = known if threshold is None else threshold
     begin_versions(change, [(label, int(snapshot.classifiers[column]), name, threshold)])
+
+
+def _revive_answers(writer: StoreWriter, change: Change, classifier: int) -> None:
+    """Bring back the answers that a classifier was learned from, if a roll-back of the whole has ended them."""
+    name = f"{ANSWERS}{classifier}"
+    query = "SELECT number, retired FROM part WHERE name = ? ORDER BY number DESC LIMIT 1"
+    last = change.connection.execute(query, (name,)).fetchone()
+    if last is not None and last[1] is not None:
+        _check_parts(writer, [last[0]], int(last[1]) - 1)
+        _revive_part(change, int(last[0]))
 
 
 def _revive_part(change: Change, number: int) -> None:

@@ -55,6 +55,8 @@ def _relearned(
     memory, answers = model.state_.memory, model.state_.answers
     if memory is None or answers is None or not np.isin(columns, answers.labels).all() or not others.size:
         return None
+    if memory.later is not None:  # answers on rows that came later would be lost
+        return None
     learner = rest_of(writer, snapshot, others, cache)
     rest = learner.state_.memory
     if rest is None:

@@ -127,11 +127,18 @@ def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> t
     return np.maximum(slope, 0.0), offset
 
 
+def alike(scores: FloatArray) -> bool:
+    """Whether scores differ by rounding only, so that nothing can be told by them."""
+    return not len(scores) or float(np.ptp(scores)) <= 1e-9 * max(float(np.abs(scores).max()), 1e-9)
+
+
 def sigmoid_of_chances(scores: FloatArray, chances: FloatArray) -> tuple[float, float]:
     """Slope and offset of the sigmoid that is nearest to these probabilities (n,) at these scores (n,)."""
-    centre, unit = float(scores.mean()), max(float(scores.std()), np.finfo(np.float64).tiny)
+    centre, unit = float(scores.mean()), float(scores.std())
     rate = float(np.clip(chances.mean(), 1e-9, 1.0 - 1e-9))
-    start = np.log(rate / (1.0 - rate))
+    start = float(np.log(rate / (1.0 - rate)))
+    if alike(scores):
+        return 0.0, start
     z = ((scores - centre) / unit)[:, None]
     slope, offset = _newton(z, chances[:, None], np.ones(1), np.full(1, start), 50)
     return max(float(slope[0]), 0.0) / unit, float(offset[0]) - max(float(slope[0]), 0.0) * centre / unit

@@ -18,7 +18,7 @@ from streamlabel.classifier.ridge import make_ridge
 from streamlabel.errors import DataError
 from streamlabel.streaming.arrival import past_answers
 from streamlabel.streaming.blocks import SharedList
-from streamlabel.streaming.calibration import Decisions, sigmoid_of_chances, threshold_of_precision
+from streamlabel.streaming.calibration import Decisions, alike, sigmoid_of_chances
 from streamlabel.streaming.codes import learn_arrival, name_direction
 from streamlabel.streaming.found_trials import (
     BACKGROUND,
@@ -141,7 +141,7 @@ def learn_found(
     slope, offset = sigmoid_of_chances(judgement.pool, judgement.chances)
     report = LabelReport(
         name, n_rows, int(yes.sum()), share, LAM, False, beta, int(codes.nnz), loss=state.loss,
-        estimate=judgement.estimate(threshold),
+        estimate=judgement.estimate(threshold), n_background=n_rows - n_given,
     )  # fmt: skip
     decisions = Decisions(np.array([threshold]), np.array([slope]), np.array([offset]))
     batch = LabelBatch(
@@ -161,8 +161,7 @@ def _common_scale(judgement: Judgement, loss: str) -> tuple[float, float]:
         slope, offset = sigmoid_of_chances(scores, chances)
         return (slope, offset) if slope > 0 else (1.0, 0.0)
     centred = scores - scores.mean()
-    energy = float(centred @ centred)
-    scale = float(centred @ chances) / energy if energy > 0 else 1.0
+    scale = 1.0 if alike(scores) else float(centred @ chances) / float(centred @ centred)
     scale = scale if scale > 0 else 1.0
     return scale, float(chances.mean() - scale * scores.mean())
 
@@ -176,11 +175,13 @@ def stack(first: Any, second: Any) -> CSR | FloatArray:
 
 def with_precision(state: ModelState, name: str, judgement: Judgement, precision: float) -> ModelState:
     """The model with the threshold of a label where this precision is expected, and what is expected there."""
-    threshold, reached, _ = threshold_of_precision(judgement.pool, judgement.chances, precision)
-    if reached < precision:
+    if isinstance(precision, bool) or not isinstance(precision, float | int) or not 0.0 < precision <= 1.0:
+        raise DataError(f"precision is {precision!r}; it must be a number above 0, at most 1")
+    threshold = judgement.threshold(precision)
+    if threshold == np.inf:
         raise DataError(
-            f"a precision of {precision:g} cannot be expected of {name!r}, whatever the threshold: {reached:.2f} at "
-            "best; more answers may help"
+            f"a precision of {precision:g} cannot be expected of {name!r}, whatever the threshold; more "
+            "answers may help"
         )
     number, thresholds, reports = (
         state.names.number(name),

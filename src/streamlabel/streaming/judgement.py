@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, ndtri
 
-from streamlabel.streaming.calibration import Estimate
+from streamlabel.streaming.calibration import Estimate, alike
 from streamlabel.types import FloatArray
 
 N_SIMULATED = 200
@@ -58,7 +58,7 @@ class Calibration:
 def score_features(scores: FloatArray, pool: FloatArray, yes: FloatArray) -> FloatArray:
     """What the log-odds are linear in, (n, 4): 1, log z, log m, log T. ``pool`` is sorted."""
     middle, spread = float(np.median(pool)), float(pool.std())
-    spread = spread if spread > 1e-9 * max(abs(middle), 1e-9) else np.inf  # scores that do not differ say nothing
+    spread = np.inf if alike(pool) else spread  # scores that do not differ say nothing
     z = np.maximum((scores - middle) / spread, 0.3)
     m = max(float((yes.mean() - middle) / spread), 0.5) if yes.size else 1.0
     tail = (len(pool) - np.searchsorted(pool, scores, side="left") + 0.5) / (len(pool) + 1.0)
@@ -122,7 +122,7 @@ class Judgement:
         if precision is not None:
             able &= (hits / count).mean(axis=0) >= precision
         if not able.any():
-            return float(np.nextafter(ranked[0], np.inf))
+            return float("inf")
         value = (2.0 * hits / (count + hits[:, -1:])).mean(axis=0)
         best = int(np.where(able, value, -1.0).argmax()) if precision is None else int(np.flatnonzero(able)[-1])
         return float(0.5 * (ranked[best] + below[best]))
@@ -134,10 +134,10 @@ class Judgement:
         chances = expit(self.log_odds[order] + self._draws(N_SIMULATED)[:, None])
         truth = np.random.default_rng(0).random(chances.shape) < chances  # what the answers might be
         hits = np.cumsum(truth, axis=1)
-        total = np.maximum(hits[:, -1], 1)
+        total = np.where(hits[:, -1] > 0, hits[:, -1], np.nan)  # nothing can be missed where it applies to nothing
         simulated = (
             hits[:, n_said - 1] / n_said if n_said else np.full(N_SIMULATED, np.nan),
-            hits[:, n_said - 1] / total if n_said else np.zeros(N_SIMULATED),
+            (hits[:, n_said - 1] if n_said else 0.0) / total,
             (truth * hits / rank).sum(axis=1) / total,
             hits[:, -1] / len(order),
         )
@@ -151,6 +151,9 @@ class Judgement:
 
 
 def _interval(values: FloatArray) -> tuple[float, float, float]:
-    """The mean, and the quantiles of a 90 % interval."""
-    low, high = np.quantile(values, (0.05, 0.95)).tolist()
-    return float(values.mean()), low, high
+    """The mean, and the quantiles of a 90 % interval; of what is known, NaN if that is too little."""
+    known = values[~np.isnan(values)]
+    if len(known) < 0.1 * len(values):
+        return (float("nan"),) * 3
+    low, high = np.quantile(known, (0.05, 0.95)).tolist()
+    return float(known.mean()), low, high

@@ -262,6 +262,7 @@ class LabelReport:
     code_size, gap : labels in its code, and the duality gap of the code (0 without one)
     loss, coupled : what its classifier minimises, and whether the labels of its batch helped each other
     clarity : how clear the choice of the recipe was; None if nothing was tried, and in a model that was stored since
+    n_background : rows among these that nobody answered, which stood for no
     estimate : how good it is thought to be; only of a label that was learned from found examples, as above
     """
 
@@ -278,3 +279,4 @@ class LabelReport:
     coupled: bool = False
     clarity: Clarity | None = None
     estimate: Estimate | None = None
+    n_background: int = 0

@@ -111,7 +111,7 @@ def report_label(
     else:
         fires = round(estimate.fires * estimate.n_pool), estimate.n_pool
     return LearnReport(
-        name, n_yes, n_no, max(learned.n_rows - n_yes - n_no, 0), tuple(model.neighbours(name)),
+        name, n_yes, n_no, learned.n_background, tuple(model.neighbours(name)),
         bool(learned.anchored or learned.share), float(model.state_.decisions.thresholds[number]), seconds, fires,
         estimate, pool, name_gain, len(unknown), tuple(unknown[:MOST_WORDS]), learned.clarity,
     )  # fmt: skip

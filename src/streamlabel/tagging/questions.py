@@ -39,17 +39,14 @@ def choose_questions(
     turns = [(by_score, TOP)] * max(3 - n_yes, 0) + usual[n_asked % 3 :]
     unit = _unit_rows(X)
     taken: list[tuple[int, str]] = []
-    asked: set[int] = set()
+    left = np.ones(len(scores), dtype=bool)
     for order, why in turns:
-        if len(taken) >= min(n, len(scores)):
+        at = next((at for at in order if left[at]), None)
+        if at is None or len(taken) >= n:
             break
-        for at in order:
-            if at in asked:
-                continue
-            if not asked or float(np.max(_likeness(unit, at, sorted(asked)))) < ALIKE:
-                taken.append((at, why))
-                asked.add(at)
-                break
+        taken.append((at, why))
+        left &= dense(unit @ unit[[at]].T).ravel() < ALIKE
+        left[at] = False
     return taken
 
 
@@ -59,7 +56,3 @@ def _unit_rows(X: Any) -> Any:
         return sparse.csr_array(sparse.diags_array(1.0 / np.where(lengths > 0, lengths, 1.0)) @ X)
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
     return X / np.where(lengths > 0, lengths, 1.0)
-
-
-def _likeness(unit: Any, at: int, others: list[int]) -> FloatArray:
-    return dense(unit[others] @ unit[[at]].T).ravel()

@@ -28,12 +28,6 @@ class ReadingTagger(BaseEstimator):
     vectorizer_: Any
     classifier_: StreamingLabelClassifier
 
-    @property
-    def label_names_(self) -> tuple[str, ...]:
-        """The label names in order of arrival."""
-        self._check_fitted()
-        return self.classifier_.label_names_
-
     @overload
     def suggest(self, texts: str, k: int = 5) -> list[tuple[str, float]]: ...  # type: ignore[overload-overlap]
     @overload

@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from streamlabel.data.terms import check_texts
 from streamlabel.errors import ConflictError, DataError, Hint
+from streamlabel.metrics.topk import check_k
 from streamlabel.store.append import write_model
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import ANSWERS, LATER_TEXTS, NAMES, TEXTS, VECTORIZER, Part
@@ -146,6 +147,12 @@ class Tagger(ReadingTagger):
         tagger._adopt(fitted, classifier, TextIndex(known))
         return tagger
 
+    @property
+    def label_names_(self) -> tuple[str, ...]:
+        """The label names in order of arrival."""
+        self._check_fitted()
+        return self.classifier_.label_names_
+
     def update(
         self, texts: Iterable[str], tags: Iterable[Iterable[str]] | ArrayLike | CSR, labels: Iterable[str] | None = None
     ) -> UpdateReport:
@@ -259,11 +266,15 @@ class Tagger(ReadingTagger):
 
     def answer(self, label: str, text: str, yes: bool, *, pool: Iterable[str] | TextPool | None = None) -> LearnReport:
         """Answer one question (`next`) about a label, and learn it again from all of its answers."""
+        if not isinstance(yes, bool | np.bool_):
+            raise DataError(f"the answer is {yes!r}; give True for yes, or False for no")
         return self.learn_more(label, *(([text], []) if yes else ([], [text])), asked=True, pool=pool)
 
     def pool(self, texts: Iterable[str] | TextPool) -> TextPool:
         """Texts as they come, read once, to be used again and again: by `learn`, `answer` and `next`."""
         if isinstance(texts, TextPool):
+            if texts.rows.shape[1] != self.classifier_.n_features_in_:
+                raise DataError("the pool was read by another tagger; give its texts")
             return texts
         self._check_fitted()
         once = list(dict.fromkeys(check_texts(texts)))
@@ -271,7 +282,7 @@ class Tagger(ReadingTagger):
 
     def next(self, label: str, pool: Iterable[str] | TextPool, n: int = 10) -> list[Question]:
         """The n texts of a pool whose answers would help a label most, the best first (`tagging.questions`)."""
-        number = self._number(label)
+        n, number = check_k(n), self._number(label)
         looked, known = self.pool(pool), self._examples(number)
         looked = looked if known is None else looked.without(known.digests)
         filled = np.flatnonzero(filled_rows(looked.rows))
@@ -388,7 +399,10 @@ class Tagger(ReadingTagger):
 
     def __getstate__(self) -> Any:
         """A copy, or a pickle, lives in memory: it does not write where this one does."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_store"}
+        state = {name: value for name, value in super().__getstate__().items() if name != "_store"}
+        if self._store is not None:
+            state |= {"_kept": self._all_examples(), "_later": self._later_digests()}
+        return state
 
     def __enter__(self) -> Self:
         return self
@@ -460,8 +474,12 @@ class Tagger(ReadingTagger):
                 if one.answers.any() and not filled_rows(one.rows[one.answers]).any():
                     raise no_known_words(name)
             left = looked.without(np.vstack([one.digests for one in found.values()])).rows
+            left = left[np.flatnonzero(filled_rows(left))]
             if not left.shape[0]:
-                raise DataError("the pool holds no text that is not answered; give texts that nobody has looked at")
+                raise DataError(
+                    "the pool holds no text that is not answered and has a word that is known; give texts that nobody "
+                    "has looked at"
+                )
             grow = functools.partial(self._grown_from, found=found, pool=left, facts=facts, precision=precision)
         self._put(grow, names, found, number)
         seconds = time.perf_counter() - begin
