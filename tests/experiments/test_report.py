@@ -14,9 +14,11 @@ from streamlabel.errors import DataError, MissingExtraError, NotFoundError
 from streamlabel.experiments import report
 from streamlabel.experiments.compare import family_of, standings
 from streamlabel.experiments.experiment import EXPERIMENTS, Registered, Setting
+from streamlabel.experiments.named_labels import AS_TEXT, WITHOUT
 from streamlabel.experiments.record_file import read_records
 from streamlabel.experiments.report import ORDER, Results, fill, page_template, write_report, write_results
 from streamlabel.experiments.runner import planned, record_file, run_experiment
+from streamlabel.experiments.spec import LEARNER
 from tiny_commands import no_picture
 from toy_experiment import TOY
 
@@ -164,6 +166,32 @@ def test_the_page_of_found_examples_is_short_and_made_of_the_committed_records(c
     shown = re.findall(r"\]\((_static/found/.*?\.png)\)", made.text)
     names = {path.name for path in (DOCS / "_static" / "found").iterdir()}
     assert names == {"records.tar.gz", *(Path(link).name for link in shown)}
+
+
+def test_what_the_page_says_of_names_and_questions(committed):
+    names = results(committed, "names").frame.groupby(["dataset", "method", "n_yes"])["average_precision"].mean()
+    sets = ("bibtex", "citeulike-t-min5", "eurlex57k")
+    for name, as_good_as in zip(sets, (5, 10, 10), strict=True):
+        ours, alone, rival = (names[name, one] for one in (LEARNER, WITHOUT, AS_TEXT))
+        assert ours[1] > alone[as_good_as]
+        assert ours[20] - alone[20] > 2.9
+        assert (ours - rival)[1:].min() > 0.3
+    assert names["eurlex57k", LEARNER, 0] > names["eurlex57k", WITHOUT, 5]
+    assert all(abs(names[name, LEARNER, 0] - names[name, AS_TEXT, 0]) < 1 for name in sets[:2])
+    found = results(committed, "questions").frame.groupby(["dataset", "method", "n_answers"])
+    f1, precision = (found[field].mean().unstack("method") for field in ("f1", "average_precision"))
+    assert 0.4 < found["n_yes"].mean()[:, "at random", 50].min() < found["n_yes"].mean()[:, "at random", 50].max() < 1.3
+    assert f1["at random"]["eurlex57k", 50] > f1["at random"]["eurlex57k", 0] + 5
+    for name in sets:
+        rest = precision.loc[name, 50].drop("at random")
+        assert rest.min() > precision.loc[name, 50]["at random"] + 2
+    gap = (f1 - f1[["next"]].to_numpy())["nearest to the threshold"]
+    assert abs(gap["bibtex", 50]) < 1
+    assert 3 < gap["eurlex57k", 50] < 5
+    gap = precision["next"] - precision["nearest to the threshold"]
+    assert gap["bibtex", 50] > 1.5
+    assert 2.5 < gap["eurlex57k", 50] < 4
+    assert (f1.loc["citeulike-t-min5", 50] - f1.loc["citeulike-t-min5", 0]).max() < 3
 
 
 def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
