@@ -38,7 +38,6 @@ from streamlabel.types import CSR, BoolArray, FloatArray
 MOST_KNOWN = 2000  # labels whose classifiers may speak for a name that is like theirs
 MOST_JUDGED = 2000  # rows of a pool by which scores are judged
 SMALLEST_POOL = 4
-NO_PER_YES = 3
 
 
 def found_recipe(state: ModelState, n_yes: int, directions: Directions | None, seed: int) -> FoundRecipe:
@@ -107,7 +106,6 @@ def learn_found(
 
     named : (kinds, d), the directions of its name; None for a name that is not used
     """
-    examples = _few_no(examples)
     yes = examples.answers
     rows = stack(examples.rows, pool.background)
     n_given, n_rows = len(yes), int(rows.shape[0])
@@ -150,19 +148,6 @@ def learn_found(
         (name,), scale * weights[:, None], np.array([scale * intercept + shift]), decisions, (report,), codes
     )
     return batch, judgement
-
-
-def _few_no(examples: Examples) -> Examples:
-    """The examples with at most `NO_PER_YES` answers of no to questions for each yes, the first ones.
-
-    Such texts resemble the label in all but the answer; many of them would teach that its own words speak against it.
-    """
-    asked_no = np.flatnonzero(examples.asked & ~examples.answers)
-    left_out = asked_no[NO_PER_YES * int(examples.answers.sum()) :]
-    if not left_out.size:
-        return examples
-    kept = np.setdiff1d(np.arange(len(examples.answers)), left_out)
-    return Examples(examples.rows[kept], examples.answers[kept], examples.asked[kept])
 
 
 def _common_scale(judgement: Judgement, loss: str) -> tuple[float, float]:
