@@ -265,7 +265,10 @@ class Tagger(ReadingTagger):
         )[0]
 
     def answer(self, label: str, text: str, yes: bool, *, pool: Iterable[str] | TextPool | None = None) -> LearnReport:
-        """Answer one question (`next`) about a label, and learn it again from all of its answers."""
+        """Answer one question (`next`) about a label, and learn it again from all of its answers.
+
+        pool : as in `learn`; give it each time, for without one the label is judged by the texts of fit
+        """
         if not isinstance(yes, bool | np.bool_):
             raise DataError(f"the answer is {yes!r}; give True for yes, or False for no")
         return self.learn_more(label, *(([text], []) if yes else ([], [text])), asked=True, pool=pool)
