@@ -3,9 +3,7 @@
 The words of a name that the vectoriser knows are one direction. With an encoder (`encode`: a list of texts to vectors)
 the likeness of the name to each term of the vocabulary is another: the square of their cosine where that is positive,
 so that a few close terms count for more than many distant ones. What each is worth is found out by trials
-(`streaming.found`). Measured on 3,000 laws of EURLEX57K with 200 labels, names alone, AUC / average precision of hidden
-labels: words 86.2 / 41.6, likeness to terms 91.2 / 41.9, both 91.5 / 44.1 (the cosine itself: 87.7 / 31.7, both
-90.8 / 43.4). Neither weights of tokens by frequency nor classifiers of labels with like names added to that.
+(`streaming.found`).
 """
 
 from __future__ import annotations
