@@ -196,10 +196,10 @@ def test_a_label_that_is_being_learned_at_the_end_is_kept(
     """Its asker hears that the service is ending."""
     begun, go_on, learn = threading.Event(), threading.Event(), Tagger.learn
 
-    def slowly(tagger: Tagger, *arguments: Any) -> Any:
+    def slowly(tagger: Tagger, *arguments: Any, **options: Any) -> Any:
         begun.set()
         assert go_on.wait(PATIENCE)
-        return learn(tagger, *arguments)
+        return learn(tagger, *arguments, **options)
 
     monkeypatch.setattr(Tagger, "learn", slowly)
     monkeypatch.setattr(server, "SECONDS_TO_END", 1)

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from streamlabel.classifier.ridge import make_ridge
 from streamlabel.errors import DataError
+from streamlabel.stats.threads import one_thread
 from streamlabel.streaming.arrival import past_answers
 from streamlabel.streaming.blocks import SharedList
 from streamlabel.streaming.calibration import Decisions, alike, sigmoid_of_chances
@@ -50,7 +51,8 @@ def found_recipe(state: ModelState, n_yes: int, directions: Directions | None, s
     if (size, version) not in memory.found:
         weights, intercept = state.fitted_classifiers()
         names = [state.names[number] for number in range(state.n_fitted)]
-        memory.found[size, version] = run_found_trials(memory, weights, intercept, size, names, directions, seed)
+        with one_thread():  # so that it is the same everywhere
+            memory.found[size, version] = run_found_trials(memory, weights, intercept, size, names, directions, seed)
     return memory.found[size, version]
 
 
@@ -84,11 +86,16 @@ class Pool:
     rest: CSR | FloatArray
     share: float = 1.0
 
+    @staticmethod
+    def n_background(n_rows: int) -> int:
+        """How many rows of a pool of so many stand for no."""
+        return min(BACKGROUND, n_rows // 2)
+
     @classmethod
     def of(cls, X: CSR | FloatArray, seed: int) -> Pool:
         """Part rows into background and rest: 400 and 2,000 at most, drawn at random; a small pool is halved."""
         order = np.random.default_rng(seed).permutation(int(X.shape[0]))
-        n_back = min(BACKGROUND, len(order) // 2)
+        n_back = cls.n_background(len(order))
         rest = np.sort(order[n_back : n_back + MOST_JUDGED])
         return cls(X[np.sort(order[:n_back])], X[rest], len(rest) / len(order))
 

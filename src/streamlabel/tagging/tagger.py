@@ -7,6 +7,7 @@ import functools
 import os
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,7 +24,7 @@ from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import ANSWERS, LATER_TEXTS, NAMES, TEXTS, VECTORIZER, Part
 from streamlabel.streaming.calibration import Estimate, sigmoid
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.found import stack, with_precision
+from streamlabel.streaming.found import Pool, stack, with_precision
 from streamlabel.streaming.found_trials import FoundRecipe
 from streamlabel.streaming.judgement import Judgement
 from streamlabel.tagging.examples import LabelExamples
@@ -464,6 +465,7 @@ class Tagger(ReadingTagger):
         ]
         looked = self._judging(pool)
         found: dict[str, LabelExamples] = {}
+        n_background = 0
         facts: dict[str, tuple[FoundRecipe, Judgement]] = {}
         if looked is None:
             check_without_pool(batch, more)
@@ -483,13 +485,18 @@ class Tagger(ReadingTagger):
                     "the pool holds no text that is not answered and has a word that is known; give texts that nobody "
                     "has looked at"
                 )
+            n_background = Pool.n_background(int(left.shape[0]))
             grow = functools.partial(self._grown_from, found=found, pool=left, facts=facts, precision=precision)
         self._put(grow, names, found, number)
         seconds = time.perf_counter() - begin
         where = "" if not found else "fit" if pool is None else "given"
         model, words = self.classifier_, self.vectorizer_
         return [
-            report_answers(model, words, one, found.get(one.name), facts.get(one.name), where, seconds) for one in batch
+            replace(
+                report_answers(model, words, one, found.get(one.name), facts.get(one.name), where, seconds),
+                n_background=n_background,
+            )
+            for one in batch
         ]
 
     def _put(self, grow: Any, names: tuple[str, ...], found: dict[str, LabelExamples], number: int | None) -> None:
