@@ -120,11 +120,11 @@ def test_questions_are_new_different_and_as_many_as_there_are(tagger: Tagger) ->
 
 def test_a_label_without_yes_is_first_asked_where_it_seems_to_apply() -> None:
     values = np.array([0.1, 0.9, 0.5, 0.3, 0.7, 0.45])
-    chosen = choose_questions(np.eye(6), values, 0.4, 0, 6, 0)
+    chosen = choose_questions(np.eye(6), values, 0.4, 0, 6)
     assert [at for at, _ in chosen[:3]] == [1, 4, 2]
     assert {why for _, why in chosen[:3]} == {TOP}
-    assert [at for at, _ in choose_questions(np.eye(6), values, 0.4, 5, 3, 0)] == [5, 2, 1]
-    assert sorted(at for at, _ in choose_questions(np.eye(6), values, 0.4, 5, 60, 0)) == list(range(6))
+    assert [at for at, _ in choose_questions(np.eye(6), values, 0.4, 5, 3)] == [5, 2, 1]
+    assert sorted(at for at, _ in choose_questions(np.eye(6), values, 0.4, 5, 60)) == list(range(6))
 
 
 def test_a_tagger_in_memory_is_a_copy_that_learns_apart(tagger: Tagger) -> None:

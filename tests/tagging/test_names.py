@@ -35,7 +35,7 @@ def test_the_directions_of_a_name_by_hand():
     vectorizer = TextVectorizer(min_df=1).fit(["abc cab xyz", "abc uvw"])
     reader = TextDirections(vectorizer, Letters())
     assert vectorizer.terms_ == ("abc", "cab", "uvw", "xyz")
-    words, likeness = reader(["cab", "nothing", ""], [], np.empty((4, 0)))[:, :, [0, 2]].transpose(0, 2, 1)
+    words, likeness = reader(["cab", "nothing", ""])[:, :, [0, 2]].transpose(0, 2, 1)
     np.testing.assert_allclose(words, [[0, 1, 0, 0], [0, 0, 0, 0]])
     # unit vectors e(abc) = e(cab), e(uvw), e(xyz), at right angles; less their mean, half and two quarters:
     # cosine of abc with cab is 1, with the others negative

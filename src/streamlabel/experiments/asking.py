@@ -66,7 +66,7 @@ class Open:
 
 
 def _next(pool: Open, n: int) -> IntArray:
-    found = choose_questions(pool.X, pool.scores, pool.threshold, pool.n_yes, n, 0)
+    found = choose_questions(pool.X, pool.scores, pool.threshold, pool.n_yes, n)
     return np.array([at for at, _ in found], dtype=np.intp)
 
 

@@ -25,7 +25,6 @@ from streamlabel.streaming.found import (
     SMALLEST_POOL,
     Examples,
     Pool,
-    directions_of,
     found_recipe,
     learn_found,
     stack,
@@ -286,7 +285,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             if names is not None:
                 about = [""] * len(labels) if descriptions is None else list(descriptions)
                 texts = [f"{name} {text}".strip() for name, text in zip(labels, about, strict=True)]
-                named = directions_of(state, names, texts)
+                named = names(texts)
                 n_yes = np.asarray(asked.labels.sum(axis=0)).ravel().astype(int).tolist()
                 weights = [found_recipe(state, n, names, parameters.random_state).weights for n in n_yes]
             self.state_ = learn_labels(
@@ -404,7 +403,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         found = {}
         with one_thread():
             parts = Pool.of(pool, parameters.random_state)
-            named = None if names is None else directions_of(state, names, texts)
+            named = None if names is None else names(texts)
             for place, (name, one) in enumerate(examples.items()):
                 check_scale(one.rows)
                 recipe = found_recipe(self.state_, int(one.answers.sum()), names, parameters.random_state)

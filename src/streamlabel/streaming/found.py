@@ -7,7 +7,6 @@ labels of `fit`, as is how the ridge is made and what a name is worth (`streamin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -36,7 +35,6 @@ from streamlabel.streaming.state import LabelBatch, ModelState
 from streamlabel.streaming.trials import LAM, LabelReport, sketch
 from streamlabel.types import CSR, BoolArray, FloatArray
 
-MOST_KNOWN = 2000  # labels whose classifiers may speak for a name that is like theirs
 MOST_JUDGED = 2000  # rows of a pool by which scores are judged
 SMALLEST_POOL = 4
 
@@ -54,12 +52,6 @@ def found_recipe(state: ModelState, n_yes: int, directions: Directions | None, s
         with one_thread():  # so that it is the same everywhere
             memory.found[size, version] = run_found_trials(memory, weights, intercept, size, names, directions, seed)
     return memory.found[size, version]
-
-
-def directions_of(state: ModelState, directions: Directions, texts: Sequence[str]) -> FloatArray:
-    """The directions (kinds, d, n) of names, with the labels of `fit` as those that are known."""
-    known = np.arange(min(state.n_fitted, MOST_KNOWN))
-    return directions(texts, [state.names[number] for number in known.tolist()], state.classifiers.weights(known))
 
 
 @dataclass(frozen=True, eq=False)

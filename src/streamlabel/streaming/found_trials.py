@@ -29,7 +29,9 @@ SIZES = (0, 1, 2, 5, 10, 20, 50)  # numbers of yes that are tried
 BACKGROUND = 400  # rows of the pool that stand for no
 SHARES, STRENGTHS, WEIGHTS = (0.0, 0.1, 0.3, 0.6), (3.0, 10.0, 30.0), (0.25, 0.5, 1.0, 2.0)
 N_HIDDEN, N_DRAWS, LEAST_TRIALS, LEAST_POOL = 48, 2, 8, 50
-WORTH = 10  # texts that a label has if somebody makes it: where there are enough such labels, rarer ones are not hidden
+# Texts that a label has if somebody makes it: where there are enough such labels, rarer ones are not hidden. Settled
+# after later laws had been looked at, with a model of 1,683 labels.
+WORTH = 10
 RARE = 0.5  # labels are hidden with a chance of their count to the power of minus this: new ones are mostly rare
 _TAIL = np.log(0.2)  # only the upper part of a pool is looked at: below, yes is rare for every label
 
@@ -42,11 +44,8 @@ class Directions(Protocol):
 
     version: str
 
-    def __call__(self, texts: Sequence[str], known: Sequence[str], weights: FloatArray) -> FloatArray:
-        """Directions (kinds, d, n) of n names; zero where it knows nothing about one.
-
-        known, weights : the names of f known labels, and their classifiers (d, f)
-        """
+    def __call__(self, texts: Sequence[str]) -> FloatArray:
+        """Directions (kinds, d, n) of n names; zero where it knows nothing about one."""
         ...
 
 
@@ -171,7 +170,9 @@ def _draw(
     if not hidden.size or not others.size:
         return []
     X, B, J = memory.X, memory.X[back], memory.judged_X
-    named = _named(directions, [names[j] for j in hidden], [names[j] for j in others], weights[:, others])
+    named: FloatArray = np.empty((0, len(weights), len(hidden)))
+    if directions is not None:
+        named = directions([names[j] for j in hidden])
     if directions is not None and not named.any():
         return []
     columns = memory.labels[rest].tocsc()
@@ -189,10 +190,6 @@ def _draw(
         scores, scores_yes = _standardised(named[:, :, place], B, J, yes)
         found.append(_Trial(truth, own, own_yes, spreads, scores, scores_yes))
     return found
-
-
-def _named(directions: Directions | None, texts: list[str], known: list[str], weights: FloatArray) -> FloatArray:
-    return np.empty((0, len(weights), len(texts))) if directions is None else directions(texts, known, weights)
 
 
 def _nothing(n_judged: int) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -97,8 +97,8 @@ class TextDirections:
             raise DataError(f"names is {names!r:.80}; it must be {CHOICES}")
         return cls(vectorizer, names)
 
-    def __call__(self, texts: Sequence[str], known: Sequence[str], weights: FloatArray) -> FloatArray:
-        """Directions (kinds, d, n): words, and with an encoder likeness to terms. Known labels are not looked at."""
+    def __call__(self, texts: Sequence[str]) -> FloatArray:
+        """Directions (kinds, d, n): words, and with an encoder likeness to terms."""
         wanted = [spelled(text) for text in texts]
         words = self._vectorizer.transform(wanted)
         rows = np.asarray(dense(words), dtype=np.float64).T

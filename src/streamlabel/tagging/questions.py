@@ -26,7 +26,7 @@ class Question:
 
 
 def choose_questions(
-    X: Any, scores: FloatArray, threshold: float, n_yes: int, n: int, seed: int, n_asked: int = 0
+    X: Any, scores: FloatArray, threshold: float, n_yes: int, n: int, n_asked: int = 0
 ) -> list[tuple[int, str]]:
     """Rows to ask about, best first, each with the reason: in turn the highest scores and those next to the threshold.
 

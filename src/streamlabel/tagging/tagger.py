@@ -297,7 +297,7 @@ class Tagger(ReadingTagger):
         chances = sigmoid(scores, state.decisions.slope[number], state.decisions.offset[number])
         n_yes, n_asked = (0, 0) if known is None else (int(known.answers.sum()), int(known.asked.sum()))
         threshold = float(state.decisions.thresholds[number])
-        chosen = choose_questions(X, scores, threshold, n_yes, n, self.classifier_.random_state, n_asked)
+        chosen = choose_questions(X, scores, threshold, n_yes, n, n_asked)
         return [Question(looked.texts[filled[at]], float(chances[at]), float(scores[at]), why) for at, why in chosen]
 
     def estimate(self, label: str) -> Estimate | None:
