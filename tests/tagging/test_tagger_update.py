@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -85,3 +87,23 @@ def test_without_rows_it_is_refused(tmp_path):
     Tagger().fit(TEXTS, TAGS).save(tmp_path / "bare", keep_rows=False)
     with Tagger.open(tmp_path / "bare", "a") as tagger, pytest.raises(DataError, match="the rows of fit are not kept"):
         tagger.update(NEW, NEW_TAGS)
+
+
+def test_a_text_twice_is_refused_and_nothing_changes():
+    tagger = Tagger().fit(TEXTS, TAGS)
+    before = scores(tagger)
+    with pytest.raises(DataError, match="is given twice; keep one of the two"):
+        tagger.update([NEW[0], NEW[1], NEW[0]], [["health"], [], []], labels=["health"])
+    np.testing.assert_array_equal(scores(tagger), before)
+
+
+def test_a_copy_of_a_stored_tagger_knows_its_updates(tmp_path):
+    Tagger().fit(TEXTS, TAGS).save(tmp_path / "model")
+    with Tagger.open(tmp_path / "model", "a") as tagger:
+        tagger.update(NEW, NEW_TAGS, labels=["health"])
+        copied = copy.copy(tagger)
+    with pytest.raises(DataError, match="all 100 texts are known already"):
+        copied.update(NEW, NEW_TAGS, labels=["health"])
+    bare = Tagger.from_parts(copied.vectorizer_, copied.classifier_, digests=copied.text_digests_)
+    with pytest.raises(DataError, match="texts of earlier updates are not known here"):
+        bare.update(NEW, NEW_TAGS, labels=["health"])

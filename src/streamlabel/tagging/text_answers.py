@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -181,9 +182,14 @@ def _unanswered(
     numbers = np.array([state.names.number(name) for name in labels], dtype=np.intp)
     later, nothing = check_update(state, numbers).later, np.zeros(len(numbers), dtype=bool)
     given: dict[bytes, BoolArray] = {}
-    if later is not None and len(digests) == len(later.known):
+    if later is not None:
+        if len(digests) != len(later.known):
+            raise DataError("the texts of earlier updates are not known here, so none could be told from new ones")
         for one, known in zip(digests, later.known[:, numbers], strict=True):
             given[one.tobytes()] = given.get(one.tobytes(), nothing) | known
+    twice = [text for text, count in Counter(texts).items() if count > 1]
+    if twice:
+        raise DataError(f"{twice[0][:60]!r} is given twice; keep one of the two")
     of_fit = [isinstance(index.key(text, "text"), int) for text in texts]
     return np.array(
         [nothing if there else ~given.get(digest(text), nothing) for there, text in zip(of_fit, texts, strict=True)]
