@@ -19,6 +19,7 @@ from streamlabel.classifier.objective import AnchoredObjective
 from streamlabel.classifier.penalty import make_penalty
 from streamlabel.classifier.solve import solve
 from streamlabel.data.catalogue import load_catalogue_set
+from streamlabel.errors import DataError
 from streamlabel.metrics.ranking import precision_at_k
 from streamlabel.stats.spectral import make_factor
 
@@ -183,3 +184,32 @@ def test_delicious_reaches_the_published_precision(data_root):
     scores = X_test @ weights + intercept
     found = [100 * precision_at_k(test.Y, scores, k) for k in (1, 3, 5)]
     np.testing.assert_allclose(found, [67.5, 61.0, 56.3], atol=0.25)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_start_changes_the_way_not_the_answer(rows, loss, solver, fit_intercept, rng):
+    X, Y = rows
+    given = {"beta": 0.5, "loss": loss, "solver": solver, "fit_intercept": fit_intercept, "tolerance": 1e-6}
+    weights, intercept, report = solve(X, Y, **given)
+    for scale in (1e-3, 1.0, 100.0):  # near the answer, beside it, and so far off that the anchor is the better start
+        start = weights + scale * rng.standard_normal(weights.shape), intercept + scale
+        found, offset, again = solve(X, Y, **given, start=start)
+        assert again.converged
+        np.testing.assert_allclose(found, weights, atol=1e-4)
+        np.testing.assert_allclose(offset, intercept, atol=1e-4)
+        if scale == 1e-3:
+            assert again.n_iter < report.n_iter
+
+
+def test_a_start_shortens_coupled_labels_and_ridge_by_iterations(rows, rng):
+    X, Y = rows
+    S2 = 0.3 * rng.standard_normal((3, 3))
+    for given in ({"loss": "logistic"}, {"loss": "squared", "solver": "conjugate_gradient"}):
+        weights, intercept, report = solve(X, Y, None, S2, beta=0.5, tolerance=1e-7, **given)
+        again, _, short = solve(X, Y, None, S2, beta=0.5, tolerance=1e-7, **given, start=(weights, intercept))
+        np.testing.assert_allclose(again, weights, atol=1e-6)
+        assert short.n_iter < report.n_iter
+        with pytest.raises(DataError, match="the start has shape"):
+            solve(X, Y, None, S2, beta=0.5, **given, start=(weights[:, :2], intercept))

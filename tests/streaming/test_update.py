@@ -9,7 +9,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from streamlabel import StreamingLabelClassifier
 from streamlabel.errors import ConflictError, DataError, NotFoundError
-from streamlabel.streaming.other_losses import row_unit
+from streamlabel.streaming import later_rows
+from streamlabel.streaming.other_losses import row_unit, solve_loss
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -97,6 +98,33 @@ def test_other_losses_are_solved_on_all_rows(case, loss):
         np.testing.assert_allclose(clf.coef_[0], theirs.coef_[0], atol=2e-2 * np.abs(theirs.coef_).max())
     fresh = StreamingLabelClassifier(loss=loss, beta=beta).fit(X, Y[:, :5], label_names=NAMES)
     np.testing.assert_allclose(clf.coef_[0], fresh.coef_[0], atol=1e-2 * np.abs(fresh.coef_[0]).max())
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_other_losses_begin_where_they_are_and_end_where_a_solve_from_zero_ends(case, loss, monkeypatch):
+    X, Y = case
+    clf, starts = fitted(case, loss=loss), []
+    weights, intercept = clf.coef_.T.copy(), clf.intercept_.copy()
+
+    def noted(*given, **options):
+        starts.append((given[0].shape[0], options["start"]))
+        return solve_loss(*given, **options)
+
+    monkeypatch.setattr(later_rows, "solve_loss", noted)
+    clf.update(X[160:], Y[160:, :5])
+    (n_rows, start), beta = starts[0], clf.reports_[0].beta
+    assert n_rows == 260
+    np.testing.assert_array_equal(start[0], weights)
+    np.testing.assert_array_equal(start[1], intercept)
+    exact, offset, _ = solve_loss(X, Y[:, :5].astype(float), beta, loss, True, tolerance=1e-10)
+    np.testing.assert_allclose(clf.coef_, exact.T, atol=1e-3 * np.abs(exact).max())
+    np.testing.assert_allclose(clf.intercept_, offset, atol=1e-3)
+    signs, scores = 2.0 * Y[:, :5] - 1.0, X @ clf.coef_.T + clf.intercept_
+    pull = signs / (1.0 + np.exp(signs * scores)) if loss == "logistic" else signs * np.maximum(1 - signs * scores, 0)
+    slope = beta * clf.coef_.T - X.T @ pull  # what must vanish at the optimum, beside what it is at zero
+    at_zero = X.T @ (Y[:, :5] - Y[:, :5].mean(axis=0))
+    assert (np.linalg.norm(slope, axis=0) < 5e-4 * np.linalg.norm(at_zero, axis=0)).all()
+    assert (np.abs(pull.sum(axis=0)) < 5e-4 * np.linalg.norm(at_zero, axis=0)).all()
 
 
 def test_the_papers_form_has_no_intercept(case):

@@ -105,7 +105,13 @@ def conjugate_gradient(
 
 
 def solve_conjugate_gradient(
-    design: Design, targets: FloatArray | CSR, penalty: Penalty, *, tolerance: float = 1e-8, max_iter: int = 1000
+    design: Design,
+    targets: FloatArray | CSR,
+    penalty: Penalty,
+    *,
+    tolerance: float = 1e-8,
+    max_iter: int = 1000,
+    start: FloatArray | None = None,
 ) -> tuple[FloatArray, int]:
     """Solve the squared loss by conjugate gradients: the classifiers (d, k) and the iterations of the slowest column.
 
@@ -113,7 +119,7 @@ def solve_conjugate_gradient(
     is carried along drifts, so it is computed anew and the column goes on if it was believed too early.
     """
     right = penalty.rotate(design.cross(targets) + penalty.beta * penalty.pull)
-    start = penalty.rotated_anchor()
+    start = penalty.rotated_anchor() if start is None else penalty.rotate(start)
     betas = penalty.beta * penalty.strengths
     diagonal = design.gram_diagonal()[:, None]
     solution = np.empty_like(right)

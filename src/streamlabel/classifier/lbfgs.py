@@ -10,15 +10,17 @@ import numpy as np
 from scipy import optimize
 
 from streamlabel.classifier.conjugate_gradient import column_lengths
-from streamlabel.classifier.newton import NewtonResult, start_at_anchor
+from streamlabel.classifier.newton import NewtonResult, Start, first_point
 from streamlabel.classifier.objective import AnchoredObjective
 from streamlabel.types import FloatArray
 
 _MEMORY = 20
 
 
-def minimise_lbfgs(objective: AnchoredObjective, *, tolerance: float, max_iter: int) -> NewtonResult:
-    """Minimise J by L-BFGS from the anchor until each gradient is below `tolerance` times its `gradient_scale`."""
+def minimise_lbfgs(
+    objective: AnchoredObjective, start: Start | None = None, *, tolerance: float, max_iter: int
+) -> NewtonResult:
+    """Minimise J by L-BFGS until each gradient is below `tolerance` times its `gradient_scale` (`first_point`)."""
     shape = objective.penalty.anchor.shape
     mean = np.asarray(objective.X.mean(axis=0)).ravel() if objective.fit_intercept else np.zeros(shape[0])
     scale = objective.gradient_scale()
@@ -37,7 +39,7 @@ def minimise_lbfgs(objective: AnchoredObjective, *, tolerance: float, max_iter: 
         if (violations <= tolerance).all():
             raise StopIteration
 
-    V, b = start_at_anchor(objective)
+    V, b = first_point(objective, start)
     found = optimize.minimize(
         cost,
         np.concatenate([V.ravel(), b + mean @ V]),

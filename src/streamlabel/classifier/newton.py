@@ -35,6 +35,7 @@ from streamlabel.types import CSR, FloatArray, IntArray
 
 # R, s -> about (A + s_j I)^-1 R_j for every column
 ShiftedInverse = Callable[[FloatArray, FloatArray], FloatArray]
+Start = tuple[FloatArray, FloatArray]  # classifiers (d, k) and intercepts (k,) to begin with
 
 _SMALLEST_WEIGHT = 1e-8
 
@@ -93,14 +94,19 @@ class NewtonResult:
 
 
 def minimise_newton(
-    objective: AnchoredObjective, inverse: ShiftedInverse, *, tolerance: float, max_iter: int
+    objective: AnchoredObjective,
+    inverse: ShiftedInverse,
+    start: Start | None = None,
+    *,
+    tolerance: float,
+    max_iter: int,
 ) -> NewtonResult:
-    """Minimise J by Newton from the anchor until each gradient is below `tolerance` times its `gradient_scale`."""
+    """Minimise J by Newton until each gradient is below `tolerance` times its `gradient_scale` (`first_point`)."""
     n_labels = objective.answers.shape[1]
     found = NewtonResult(np.empty_like(objective.penalty.anchor), np.empty(n_labels), np.empty(n_labels), 0, 0)
     at_work = np.arange(n_labels)
     scale = objective.gradient_scale()
-    V, b = start_at_anchor(objective)
+    V, b = first_point(objective, start)
     scores = objective.scores(V, b)
     costs, first, second = objective.terms(scores)
     costs = costs + objective.penalty.values(V)
@@ -135,13 +141,21 @@ def minimise_newton(
         n_inner += inner
 
 
-def start_at_anchor(objective: AnchoredObjective) -> tuple[FloatArray, FloatArray]:
-    """The starting point: the anchor, with the intercept at which its scores have the best constant as their mean."""
+def first_point(objective: AnchoredObjective, start: Start | None) -> Start:
+    """Where to begin: the anchor, with the best constant as the mean of its scores; or a start, where J is less there.
+
+    Separate labels begin separately; without an intercept that of the start is not used.
+    """
     V = objective.penalty.anchor.copy()
-    if not objective.fit_intercept:
-        return V, np.zeros(V.shape[1])
-    constant = objective.loss.best_constant(objective.answers)
-    return V, constant - (np.asarray(objective.X.mean(axis=0)).ravel() @ V if V.any() else 0.0)
+    b: FloatArray = np.zeros(V.shape[1])
+    if objective.fit_intercept:
+        mean = np.asarray(objective.X.mean(axis=0)).ravel() @ V if V.any() else 0.0
+        b = objective.loss.best_constant(objective.answers) - mean
+    if start is None:
+        return V, b
+    given = start[0], start[1] if objective.fit_intercept else b
+    less = _total(objective, objective.values(*given)) < _total(objective, objective.values(V, b))
+    return np.where(less, given[0], V), np.where(less, given[1], b)
 
 
 def _lengths(slope: FloatArray, slope_b: FloatArray) -> FloatArray:

@@ -131,8 +131,11 @@ class AnchoredObjective:
 
     def value(self, V: FloatArray, b: FloatArray) -> float:
         """The value of J at (V, b)."""
-        losses = self.loss.value(self.scores(V, b), self.answers)
-        return float(losses.sum() + self.penalty.values(V).sum())
+        return float(self.values(V, b).sum())
+
+    def values(self, V: FloatArray, b: FloatArray) -> FloatArray:
+        """What each label adds to J at (V, b), (k,)."""
+        return self.loss.value(self.scores(V, b), self.answers).sum(axis=0) + self.penalty.values(V)
 
     def gradient(self, V: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The gradient of J with respect to V (d, k) and b (k,)."""

@@ -32,6 +32,7 @@ from streamlabel.classifier.losses import Loss, get_loss
 from streamlabel.classifier.newton import (
     NewtonResult,
     ShiftedInverse,
+    Start,
     diagonal_inverse,
     minimise_newton,
     spectral_inverse,
@@ -170,13 +171,24 @@ def minimise_batch(
     tolerance: float,
     max_iter: int,
     map_blocks: Callable[..., Iterable[Any]] = map,
+    start: Start | None = None,
 ) -> tuple[FloatArray, FloatArray, int, float, str]:
     """Minimise any loss for a batch: weights (d, k), intercepts (k,), iterations, largest relative gradient, a note.
 
     solver : ``"newton"`` or ``"lbfgs"``;   factor : of the rows, for Newton's preconditioner, or None
     """
     blocks = _label_blocks(design, targets, penalty)
-    run = _runner(solver, design, targets, loss, penalty, factor, tolerance, max_iter)
+    inverse = _inverse(design, penalty, factor) if solver == "newton" else None
+
+    def run(labels: IntArray) -> NewtonResult:
+        answers = loss.encode(dense_columns(targets, labels))
+        part = penalty if penalty.coupled else penalty.take(labels)
+        objective = AnchoredObjective(design.X, answers, loss, part, design.fit_intercept)
+        begin = None if start is None else (start[0][:, labels], start[1][labels])
+        if inverse is None:
+            return minimise_lbfgs(objective, begin, tolerance=tolerance, max_iter=max_iter)
+        return minimise_newton(objective, inverse, begin, tolerance=tolerance, max_iter=max_iter)
+
     # Products with sparse rows do not go through BLAS; what does is small, and several threads would only spin.
     alone = sparse.issparse(design.X) or map_blocks is not map
     with one_thread() if alone else nullcontext():
@@ -201,33 +213,6 @@ def _label_blocks(design: Design, targets: FloatArray | CSR, penalty: Penalty) -
         return [np.arange(n_labels)]
     order = np.argsort(-column_sums(targets), kind="stable")
     return [order[block] for block in column_blocks(n_labels, design.n_rows)]
-
-
-def _runner(
-    solver: str,
-    design: Design,
-    targets: FloatArray | CSR,
-    loss: Loss,
-    penalty: Penalty,
-    factor: RidgeFactor | None,
-    tolerance: float,
-    max_iter: int,
-) -> Callable[[IntArray], NewtonResult]:
-    inverse = _inverse(design, penalty, factor) if solver == "newton" else None
-
-    def run(labels: IntArray) -> NewtonResult:
-        objective = AnchoredObjective(
-            design.X,
-            loss.encode(dense_columns(targets, labels)),
-            loss,
-            penalty if penalty.coupled else penalty.take(labels),
-            design.fit_intercept,
-        )
-        if inverse is None:
-            return minimise_lbfgs(objective, tolerance=tolerance, max_iter=max_iter)
-        return minimise_newton(objective, inverse, tolerance=tolerance, max_iter=max_iter)
-
-    return run
 
 
 def _inverse(design: Design, penalty: Penalty, factor: RidgeFactor | None) -> ShiftedInverse:
@@ -257,6 +242,7 @@ def solve(
     tolerance: float | None = None,
     max_iter: int | None = None,
     map_blocks: Callable[..., Iterable[Any]] = map,
+    start: Start | None = None,
 ) -> Solution:
     """Learn the classifiers of a batch: minimise ``sum loss(y, x.v + b) + beta/2 ||V (I - S2) - P||_F^2``.
 
@@ -273,6 +259,8 @@ def solve(
     tolerance : on the relative residual (squared loss, 1e-8) or the relative gradient (other losses, 1e-4)
     max_iter : of the iterative solvers
     map_blocks : like ``map``, over blocks of separate labels; the ``map`` of a thread pool runs them side by side
+    start : weights (d, k) and intercepts (k,) near the answer, for the iterative solvers; the answer is the same to the
+        tolerance. None begins at the anchor
 
     Returns
     -------
@@ -288,17 +276,20 @@ def solve(
     design, targets, penalty = _checked(X, Y, anchor, coupling, float(beta), fit_intercept)
     if factor is not None and (factor.n_rows, len(factor.mean)) != design.X.shape:
         raise DataError(f"the factor is of {factor.n_rows} rows and {len(factor.mean)} features, X is {design.X.shape}")
+    if start is not None and (start[0].shape, start[1].shape) != (penalty.anchor.shape, penalty.anchor.shape[1:]):
+        raise DataError(f"the start has shape {start[0].shape}; (features, labels) is {penalty.anchor.shape}")
     chosen, reason = _choose(solver, kind, design, penalty, factor is not None)
     if tolerance is None:
         tolerance = 1e-8 if kind.name == "squared" else 1e-4
     limit = _ITERATIONS.get(chosen, 1) if max_iter is None else max_iter
     if chosen in ("newton", "lbfgs"):
         weights, intercept, n_iter, violation, note = minimise_batch(
-            chosen, design, targets, kind, penalty, factor, tolerance=tolerance, max_iter=limit, map_blocks=map_blocks
-        )
+            chosen, design, targets, kind, penalty, factor, tolerance=tolerance, max_iter=limit, map_blocks=map_blocks,
+            start=start,
+        )  # fmt: skip
     else:
         note = ""
-        weights, intercept, n_iter = _solve_squared(chosen, design, targets, penalty, factor, tolerance, limit)
+        weights, intercept, n_iter = _solve_squared(chosen, design, targets, penalty, factor, tolerance, limit, start)
         violation = relative_residual(design, targets, penalty, weights)
     note = "; ".join(part for part in (f"{chosen}: {reason}", note, penalty.note) if part)
     report = SolveReport(chosen, n_iter, violation, tolerance, violation <= tolerance, note)
@@ -352,6 +343,7 @@ def _solve_squared(
     factor: RidgeFactor | None,
     tolerance: float,
     max_iter: int,
+    start: Start | None,
 ) -> tuple[FloatArray, FloatArray, int]:
     if solver in ("cholesky", "dual"):
         kind = FeatureRidge if solver == "cholesky" else RowRidge
@@ -361,5 +353,7 @@ def _solve_squared(
         factor = make_factor(design.X, centre=design.fit_intercept) if factor is None else factor
         weights, n_iter = solve_coupled(factor, factor.project(targets), penalty), 1
     else:
-        weights, n_iter = solve_conjugate_gradient(design, targets, penalty, tolerance=tolerance, max_iter=max_iter)
+        weights, n_iter = solve_conjugate_gradient(
+            design, targets, penalty, tolerance=tolerance, max_iter=max_iter, start=None if start is None else start[0]
+        )
     return weights, design.intercept(targets, weights), n_iter

@@ -95,7 +95,10 @@ def learn_update(
         X_all = stack(memory.X, new_rows)
         judged = _judged(memory, int(new_rows.shape[0]), parameters.random_state)
         beta = state.strength * row_unit(X_all, parameters.fit_intercept)
-        weights[:, columns], intercept[columns], scores = _solve(parameters, state.loss, X_all, labels, beta, judged)
+        start = state.classifiers.weights(mine), state.classifiers.intercept[mine]
+        weights[:, columns], intercept[columns], scores = _solve(
+            parameters, state.loss, X_all, labels, beta, judged, start
+        )
         truth = labels[judged].toarray().astype(np.float64)
         usual = usual_threshold(state.loss, parameters.fit_intercept)
         made = decide(scores, truth, parameters.threshold, usual)
@@ -136,9 +139,19 @@ def _judged(memory: FitMemory, n_new: int, seed: int) -> IntArray:
 
 
 def _solve(
-    parameters: Parameters, loss: str, X: CSR | FloatArray, labels: CSR, beta: float, judged: IntArray
+    parameters: Parameters,
+    loss: str,
+    X: CSR | FloatArray,
+    labels: CSR,
+    beta: float,
+    judged: IntArray,
+    start: tuple[FloatArray, FloatArray],
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Classifiers (d, k), intercepts (k,), and scores (e, k) of the judged rows under classifiers without them."""
+    """Classifiers (d, k), intercepts (k,), and scores (e, k) of the judged rows under classifiers without them.
+
+    Iterations begin at the present classifiers, and end ten times nearer than in `fit`: so that a few new rows count,
+    and that nothing is left of the judged rows, which the present classifiers have seen.
+    """
     centre, seed = parameters.fit_intercept, parameters.random_state
     if loss == "squared" and not too_large(X):
         ridge = make_ridge(X, beta, centre=centre)
@@ -148,6 +161,6 @@ def _solve(
         scores = np.asarray(X[judged] @ weights) + intercept
         return weights, intercept, unseen_scores(scores, coded(labels[judged], centre), ridge.leverages(judged))
     targets = coded(labels, False) if loss == "squared" and not centre else labels
-    tolerance = RIDGE_TOLERANCE if loss == "squared" else PAST_TOLERANCE
-    weights, intercept, _ = solve_loss(X, targets, beta, loss, centre, tolerance=tolerance)
-    return weights, intercept, refit_scores(X, targets, None, beta, loss, centre, judged, seed, tolerance=tolerance)
+    near: Any = {"tolerance": 0.1 * (RIDGE_TOLERANCE if loss == "squared" else PAST_TOLERANCE), "start": start}
+    weights, intercept, _ = solve_loss(X, targets, beta, loss, centre, **near)
+    return weights, intercept, refit_scores(X, targets, None, beta, loss, centre, judged, seed, **near)

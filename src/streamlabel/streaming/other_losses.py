@@ -45,10 +45,12 @@ def solve_loss(
     anchor: FloatArray | None = None,
     coupling: FloatArray | None = None,
     tolerance: float = PAST_TOLERANCE,
+    start: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray, SolveReport]:
     """Learn classifiers (d, k) and intercepts (k,) with any loss toward an anchor (d, k) (`classifier.solve`)."""
     return solve(
-        X, answers, anchor, coupling, beta=beta, loss=loss, fit_intercept=fit_intercept, tolerance=tolerance
+        X, answers, anchor, coupling,
+        beta=beta, loss=loss, fit_intercept=fit_intercept, tolerance=tolerance, start=start,
     )  # fmt: skip
 
 
@@ -100,6 +102,7 @@ def refit_scores(
     seed: int,
     coupling: FloatArray | None = None,
     tolerance: float = PAST_TOLERANCE,
+    start: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
     """Scores (e, k) of these rows (None: all) under classifiers learned without them; the anchor is kept.
 
@@ -111,7 +114,7 @@ def refit_scores(
     for held in folds:
         kept = np.setdiff1d(np.arange(n_rows), held)
         weights, intercept, _ = solve_loss(
-            X[kept], answers[kept], beta, loss, fit_intercept, anchor, coupling, tolerance
+            X[kept], answers[kept], beta, loss, fit_intercept, anchor, coupling, tolerance, start
         )  # fmt: skip
         scores[held] = np.asarray(X[held] @ weights) + intercept
     return scores if rows is None else scores[rows]
