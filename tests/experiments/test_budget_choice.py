@@ -60,7 +60,7 @@ def test_the_strength_that_ranks_rows_it_did_not_learn_best_wins(past, best):
 def test_the_trials_are_those_of_the_learner_rows_and_labels(past):
     found = []
 
-    def look(X, answers, scores, judged, rng):
+    def look(X, answers, scores, judged, rng, losses):
         hidden, _ = hide_labels(answers, judged.answers, rng)
         found.append((rows_of(X), rows_of(judged.X), hidden.tolist()))
 
@@ -68,7 +68,7 @@ def test_the_trials_are_those_of_the_learner_rows_and_labels(past):
     memory = FitMemory(
         past.X, past.Y_past, np.zeros((len(held), N_LABELS)), held, np.zeros(len(held)), seed=3, beta=1.0, centre=True
     )
-    memory.trials(50, np.zeros((N_ROWS, N_LABELS)), np.zeros(N_LABELS), run=look)
+    memory.trials(50, ("squared",), lambda: (np.zeros((N_ROWS, N_LABELS)), np.zeros(N_LABELS)), run=look)
     trials = trials_of(past, 50)
     assert [(one.learned.tolist(), rows_of(one.X_held), one.judged.tolist()) for one in trials] == found
     assert len(trials) == n_trials(50) == 6

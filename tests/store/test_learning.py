@@ -14,12 +14,14 @@ from streamlabel.streaming.trials import RECIPES, Trial
 
 def test_trials_come_back_unless_the_recipes_are_others():
     measures = np.random.default_rng(0).random((len(RECIPES), 5))
-    part = encode_trials({100: [Trial(0.5, measures), Trial(2.0, measures + 1.0)]}, n_labels=7)
+    one = Trial(np.array([0.5, np.nan]), measures, np.ones((len(RECIPES), 2)))
+    part = encode_trials({100: [one, Trial(one.strengths, measures + 1.0, one.lines)]}, n_labels=7)
     stored = Part(json.loads(json.dumps(part.content)), part.arrays)
     snapshot = SimpleNamespace()
     found = decode_trials(stored, snapshot, 7)
     assert list(found) == [100]
-    assert [trial.strength for trial in found[100]] == [0.5, 2.0]
+    np.testing.assert_array_equal(found[100][0].strengths, [0.5, np.nan])
+    np.testing.assert_array_equal(found[100][1].lines, one.lines)
     np.testing.assert_array_equal(found[100][1].measures, measures + 1.0)
     assert decode_trials(stored, snapshot, 8) == {}
     others = Part({**stored.content, "recipes": stored.content["recipes"][:-1]}, part.arrays)

@@ -68,7 +68,7 @@ def test_an_enormous_penalty_uncouples(case, rows, loss):
     one, other = (grown(case, coupled, rows, lam=100.0, loss=loss) for coupled in (True, False))
     assert not one.structure_.nnz
     np.testing.assert_allclose(one.decision_function(X_test), other.decision_function(X_test), atol=1e-9)
-    np.testing.assert_allclose(one.thresholds_, other.thresholds_, atol=1e-7)
+    np.testing.assert_allclose(one.thresholds_, other.thresholds_, atol=1e-7 if loss == "squared" else 1e-5)
     np.testing.assert_allclose(one.predict_proba(X_test), other.predict_proba(X_test), atol=1e-6)
 
 

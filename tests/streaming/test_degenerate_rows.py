@@ -25,7 +25,7 @@ def test_identical_annotated_rows_teach_the_rate_only(case, n_rows, form):
     X[:n_rows] = X[0]
     answers = Y[:, 8].copy()
     answers[:2] = 1, 0
-    model = StreamingLabelClassifier(lam=None, metric=None).fit(form(X), Y[:, :8])
+    model = StreamingLabelClassifier(lam=None, metric=None, loss="squared").fit(form(X), Y[:, :8])
     scores = model.add_labels(form(X), answers, annotated=np.arange(n_rows)).decision_function(form(X))[:, -1]
     np.testing.assert_allclose(scores, answers[:n_rows].mean(), atol=1e-3)
 

@@ -21,6 +21,10 @@ from streamlabel.streaming.trials import (
 )
 
 
+def trial_of(measures):
+    return Trial(np.ones(2), measures, np.tile([1.0, 0.0], (len(RECIPES), 1)))
+
+
 def trials(**gains):
     """Six trials in which recipes have these mean gains on all five measures, with a little spread."""
     rng = np.random.default_rng(0)
@@ -29,18 +33,18 @@ def trials(**gains):
         measures = np.full((len(RECIPES), 5), 50.0) + rng.normal(0, 0.01, (len(RECIPES), 5))
         for name, gain in gains.items():
             measures[int(name[1:])] += gain
-        found.append(Trial(1.0, measures))
+        found.append(trial_of(measures))
     return found
 
 
 def test_own_ridge_is_first_and_stays_where_nothing_helps():
-    assert RECIPES[0] == (0.0, None, 1.0)
+    assert RECIPES[0] == (0.0, 0.0, None, 1.0)
     chosen = choose_recipe(trials(**{f"r{i}": -1.0 for i in range(1, len(RECIPES))}))
     assert (chosen.share, chosen.anchored, chosen.strength) == (0.0, False, 1.0)
 
 
 def test_the_largest_gain_wins_if_nothing_is_lost():
-    best = RECIPES.index((0.3, LAM, 3.0))
+    best = RECIPES.index((0.0, 0.3, LAM, 3.0))
     chosen = choose_recipe(trials(**{f"r{best}": 2.0, "r1": 1.0}))
     assert (chosen.share, chosen.anchored) == (0.3, True)
     assert chosen.strength == pytest.approx(3.0)
@@ -48,19 +52,19 @@ def test_the_largest_gain_wins_if_nothing_is_lost():
 
 @pytest.mark.parametrize("lam", LAMS)
 def test_the_penalty_of_the_code_is_chosen_too(lam):
-    best = RECIPES.index((0.1, lam, 1.0))
+    best = RECIPES.index((0.0, 0.1, lam, 1.0))
     assert choose_recipe(trials(**{f"r{best}": 2.0})).lam == lam
 
 
-def test_a_recipe_that_loses_on_one_measure_is_out():
-    best, second = RECIPES.index((0.3, LAM, 3.0)), RECIPES.index((0.1, None, 1.0))
-    losing = np.array([5.0, 5.0, 5.0, 5.0, -0.5])
+def test_a_recipe_that_loses_much_on_one_measure_is_out():
+    best, second = RECIPES.index((0.0, 0.3, LAM, 3.0)), RECIPES.index((0.0, 0.1, None, 1.0))
+    losing = np.array([3.0, 3.0, 3.0, 3.0, -2.0])
     chosen = choose_recipe(trials(**{f"r{best}": losing, f"r{second}": 1.0}))
     assert (chosen.share, chosen.anchored) == (0.1, False)
 
 
 def test_what_the_user_excludes_is_not_chosen():
-    both = {f"r{i}": 1.0 + recipe[0] + (recipe[1] is not None) for i, recipe in enumerate(RECIPES) if i}
+    both = {f"r{i}": 1.0 + recipe.share + (recipe.lam is not None) for i, recipe in enumerate(RECIPES) if i}
     assert choose_recipe(trials(**both), metrics=False).share == 0.0
     assert not choose_recipe(trials(**both), anchors=False).anchored
     alone = choose_recipe(trials(**both), anchors=False, metrics=False)
@@ -77,7 +81,7 @@ def test_the_measures_are_those_of_the_metrics(rng):
     np.testing.assert_allclose(measure(truth, scores), expected)
 
 
-@pytest.mark.parametrize(("n_rows", "expected"), [(1, 25), (30, 25), (60, 50), (100, 100), (700, 500), (10**6, 2000)])
+@pytest.mark.parametrize(("n_rows", "expected"), [(1, 25), (30, 25), (60, 50), (100, 100), (700, 500), (10**6, 50_000)])
 def test_budget_classes(n_rows, expected):
     assert budget_class(n_rows) == expected
 
@@ -111,22 +115,22 @@ def test_too_few_labels_give_no_trial(rng):
 def test_a_gain_that_trials_cannot_tell_from_none_is_refused(gain, taken):
     """The same gain in every trial, so that its standard error is zero."""
     measures = np.zeros((len(RECIPES), 5))
-    anchored = RECIPES.index((0.0, LAM, 1.0))
+    anchored = RECIPES.index((0.0, 0.0, LAM, 1.0))
     measures[anchored] = gain
-    chosen = choose_recipe([Trial(1.0, measures)] * 3)
+    chosen = choose_recipe([trial_of(measures)] * 3)
     assert chosen.anchored is taken
 
 
 def test_ties_go_to_the_recipe_that_stands_first_and_the_report_says_how_clear_it_was():
     """Gains that differ by less than a hundredth of a point are ties; a clear lead is said with its error."""
-    first, later = RECIPES.index((0.1, None, 1.0)), RECIPES.index((0.3, LAM, 3.0))
+    first, later = RECIPES.index((0.0, 0.1, None, 1.0)), RECIPES.index((0.0, 0.3, LAM, 3.0))
     measures = np.full((len(RECIPES), 5), 50.0)
     measures[first] += 2.0
     measures[later] += 2.0 + 1e-9
-    tied = choose_recipe([Trial(1.0, measures)] * 6)
+    tied = choose_recipe([trial_of(measures)] * 6)
     assert (tied.share, tied.anchored) == (0.1, False)
     assert (tied.clarity.gain, tied.clarity.lead, tied.clarity.lead_error) == (2.0, 0.0, 0.0)
-    apart = [Trial(1.0, measures + (np.arange(len(RECIPES)) == later)[:, None] * lead) for lead in (1.0, 2.0, 3.0)]
+    apart = [trial_of(measures + (np.arange(len(RECIPES)) == later)[:, None] * lead) for lead in (1.0, 2.0, 3.0)]
     clear = choose_recipe(apart)
     assert (clear.share, clear.anchored) == (0.3, True)
     assert (clear.clarity.gain, clear.clarity.lead, clear.clarity.lead_error) == (4.0, 2.0, 0.58)  # 1 / sqrt(3)
@@ -135,3 +139,24 @@ def test_ties_go_to_the_recipe_that_stands_first_and_the_report_says_how_clear_i
 def test_where_nothing_else_is_allowed_there_is_no_lead():
     clarity = choose_recipe(trials()).clarity
     assert (clarity.gain, clarity.lead, clarity.lead_error) == (0.0, None, None)
+
+
+def test_a_mixture_is_taken_where_each_loss_alone_falls_short():
+    """Ridge ranks the top better, logistic the tail; the mixture loses a little on both, and is the best balance."""
+    measures = np.full((len(RECIPES), 5), 50.0)
+    logistic, half = RECIPES.index((1.0, 0.0, None, 1.0)), RECIPES.index((0.5, 0.0, None, 1.0))
+    measures[logistic] += [-1.0, -1.0, -1.0, 2.0, -2.0]
+    measures[half] += [0.1, 0.1, 0.1, 1.5, -0.2]
+    chosen = choose_recipe([trial_of(measures)] * 3)
+    assert (chosen.mix, chosen.share) == (0.5, 0.0)
+    assert choose_recipe([trial_of(measures)] * 3, scoring="auc").mix == 1.0
+    assert choose_recipe([trial_of(measures)] * 3, scoring="average_precision").mix == 0.0
+    assert choose_recipe([trial_of(measures)] * 3, mixes=(0.0,)).mix == 0.0
+    measures[half] = np.nan  # not tried
+    assert choose_recipe([trial_of(measures)] * 3, scoring="p@k").mix == 0.0
+
+
+def test_rows_of_many_features_are_tried_with_the_past_up_to_2000():
+    assert budget_class(4_000, (40_000, 5_000)) == 2_000
+    assert budget_class(4_000, (40_000, 500)) == 5_000
+    assert budget_class(40_000, (40_000, 5_000)) == 40_000

@@ -30,7 +30,7 @@ def sums(X, Y, names=None):
 @pytest.mark.parametrize("beta", ["auto", 2.0])
 def test_it_is_what_add_labels_learns_from_rows(problem, fit_intercept, beta):
     X, past, new = problem
-    settings = {"lam": 0.01, "metric": None, "fit_intercept": fit_intercept, "beta": beta}
+    settings = {"lam": 0.01, "metric": None, "fit_intercept": fit_intercept, "beta": beta, "loss": "squared"}
     model = StreamingLabelClassifier(**settings).fit(X, past)
     codes = code_labels(past, new, 0.01, fit_intercept=fit_intercept)
     found = add_labels_from_stats(model, sums(X, new, NAMES), codes, beta)

@@ -153,6 +153,11 @@ class SquaredHingeLoss:
         return np.maximum(1.0 - answers * scores, 0.0)
 
 
+def log_odds_span(answers: FloatArray) -> FloatArray:
+    """What a whole yes is worth in log-odds, label by label: the span from the rate of yes to nine in ten, (k,)."""
+    return np.log(9.0) - LogisticLoss().best_constant(answers)
+
+
 _LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SquaredLoss(), LogisticLoss(), SquaredHingeLoss())}
 
 

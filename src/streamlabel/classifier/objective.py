@@ -112,6 +112,7 @@ class AnchoredObjective:
     ----------
     X : (n, d), CSR or dense float64
     answers : (n, k) dense, as ``loss.encode`` writes them
+    known : (n, k), 0 for answers that are left out, else 1; None: all count
     """
 
     X: CSR | FloatArray
@@ -119,11 +120,13 @@ class AnchoredObjective:
     loss: Loss
     penalty: Penalty
     fit_intercept: bool = True
+    known: FloatArray | None = None
 
     def take(self, labels: IntArray) -> AnchoredObjective:
         """The objective of some labels of an uncoupled batch."""
         answers = np.take(self.answers, labels, axis=1)
-        return AnchoredObjective(self.X, answers, self.loss, self.penalty.take(labels), self.fit_intercept)
+        known = None if self.known is None else np.take(self.known, labels, axis=1)
+        return AnchoredObjective(self.X, answers, self.loss, self.penalty.take(labels), self.fit_intercept, known)
 
     def scores(self, V: FloatArray, b: FloatArray) -> FloatArray:
         """The scores of the classifiers, ``X V + 1 b'``, (n, k)."""
@@ -135,7 +138,7 @@ class AnchoredObjective:
 
     def values(self, V: FloatArray, b: FloatArray) -> FloatArray:
         """What each label adds to J at (V, b), (k,)."""
-        return self.loss.value(self.scores(V, b), self.answers).sum(axis=0) + self.penalty.values(V)
+        return self.terms(self.scores(V, b))[0] + self.penalty.values(V)
 
     def gradient(self, V: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The gradient of J with respect to V (d, k) and b (k,)."""
@@ -157,6 +160,11 @@ class AnchoredObjective:
             rows = slice(start, start + _ROWS_AT_ONCE)
             cost, first[rows], second[rows] = self.loss.terms(scores[rows], answers[rows])
             costs += cost
+            if self.known is not None:
+                known = self.known[rows][:, labels]
+                costs -= (self.loss.value(scores[rows], answers[rows]) * (1.0 - known)).sum(axis=0)
+                first[rows] *= known
+                second[rows] *= known
         return costs, first, second
 
     def gradient_from(self, V: FloatArray, first: FloatArray) -> tuple[FloatArray, FloatArray]:

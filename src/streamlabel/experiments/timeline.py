@@ -40,7 +40,7 @@ from streamlabel.types import CSR, FloatArray
 
 STARTS: Mapping[str, tuple[int, ...]] = {NEWS_CORPUS: (2020,)}
 USUAL_STARTS = (1985, 1995)
-SETTING = {"lam": LAM, "metric": max(share for share, _, _ in RECIPES)}  # of the past that is always used
+SETTING = {"lam": LAM, "metric": max(way.share for way in RECIPES)}  # of the past that is always used
 _FORMS: Mapping[str, Mapping[str, Any]] = {OWN_RIDGE: {"lam": None, "metric": None}, ALWAYS_USED: SETTING}
 _CHUNK = 32  # arrivals between two evaluations
 _FIXED = 100  # rows by which scores are compared, bit by bit

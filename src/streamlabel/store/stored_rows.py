@@ -156,12 +156,15 @@ def later_answers(connection: sqlite3.Connection, snapshot: Snapshot, n_rows: in
     return sorted(found, key=lambda pair: pair[0])
 
 
+_TRIAL = ("strengths", "measures", "lines")
+
+
 def encode_trials(trials: Mapping[int, list[Trial]], n_labels: int) -> Part:
     """Encode the trials of how far the past can be trusted, from so many labels of `fit`, so that none is run again."""
     arrays: dict[str, NDArray[Any]] = {}
     for budget, runs in trials.items():
-        arrays[f"strength.{budget}"] = np.array([run.strength for run in runs], dtype=np.float64)
-        arrays[f"measures.{budget}"] = np.array([run.measures for run in runs], dtype=np.float64)
+        for field in _TRIAL:
+            arrays[f"{field}.{budget}"] = np.array([getattr(run, field) for run in runs], dtype=np.float64)
     recipes = [list(recipe) for recipe in RECIPES]
     return Part({"budgets": sorted(trials), "labels": n_labels, "recipes": recipes}, arrays)
 
@@ -173,10 +176,7 @@ def decode_trials(part: Part, snapshot: Snapshot, n_labels: int) -> dict[int, li
             return {}
         return {
             int(budget): [
-                Trial(float(strength), measures)
-                for strength, measures in zip(
-                    part.arrays[f"strength.{budget}"], part.arrays[f"measures.{budget}"], strict=True
-                )
+                Trial(*one) for one in zip(*(part.arrays[f"{field}.{budget}"] for field in _TRIAL), strict=True)
             ]
             for budget in part.content["budgets"]
         }

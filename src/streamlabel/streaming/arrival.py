@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from streamlabel.classifier.losses import log_odds_span
 from streamlabel.classifier.ridge import PreparedRidge, make_ridge
 from streamlabel.classifier.solve import FACTOR_LIMIT, too_large
 from streamlabel.errors import DataError
@@ -30,7 +30,7 @@ from streamlabel.streaming.codes import (
 from streamlabel.streaming.inputs import Parameters, coded
 from streamlabel.streaming.kept_rows import positive_rows
 from streamlabel.streaming.other_losses import learn_with_loss, row_unit
-from streamlabel.streaming.past import best_beta, fixed_lam, run_loss_trial
+from streamlabel.streaming.past import best_beta, fixed_lam
 from streamlabel.streaming.state import LabelBatch, ModelState
 from streamlabel.streaming.trials import LAM, LabelReport, Recipe, Trial, choose_recipe, sketch
 from streamlabel.types import CSR, FloatArray, IntArray
@@ -164,40 +164,50 @@ def _learn(
     coupled: bool,
 ) -> _Group:
     """Learn labels that were asked on the same rows; ``rows`` None: on all rows of ``matrix``."""
-    centre, loss, seed = parameters.fit_intercept, state.loss, parameters.random_state
+    centre, seed = parameters.fit_intercept, parameters.random_state
     answers = coded(labels, centre)
     X = matrix if rows is None else matrix[rows]
     everything = same and rows is None
-    iterative = loss != "squared" or too_large(X)
-    recipe = _recipe(parameters, state, X.shape[0], everything, coupled, iterative)
+    recipe = _recipe(parameters, state, X, everything, coupled)
     past = None if recipe.lam is None else past_answers(parameters, state, X, rows, same, labels)
     if past is not None and parameters.n_jobs is not None:
         past = replace(past, executor=JoblibExecutor(parameters.n_jobs, "threads"))
     coupled = coupled and past is not None
     basis = None
-    if iterative:
+    if recipe.share:
+        basis = sketch(state.fitted_classifiers()[0]) if state.basis is None else state.basis
+    kept = state.memory if everything else None
+    judged_rows = judged_sample(X.shape[0], seed) if kept is None else kept.judged_rows
+    loss: str = state.loss
+    arrival: Arrival | None = None
+    if loss != "squared" or too_large(X):
         beta = _arrival_beta(parameters, loss, X, answers, recipe)
         arrival = learn_with_loss(
-            X, answers, past, recipe.lam, beta, loss,
-            anchored=recipe.anchored is not False, coupled=coupled, centre=centre, seed=seed,
+            X, answers, past, recipe.lam, beta, loss, anchored=recipe.anchored is not False, coupled=coupled,
+            centre=centre, seed=seed, basis=basis, share=recipe.share,
         )  # fmt: skip
     elif coupled:
         assert past is not None
         assert recipe.lam is not None
         beta = _arrival_beta(parameters, loss, X, answers, recipe)
-        kept = state.memory if everything else None
-        judged_rows = judged_sample(X.shape[0], seed) if kept is None else kept.judged_rows
         factor = make_factor(X, centre=centre)
         arrival = learn_coupled(X, factor, answers, past, recipe.lam, beta, centre=centre, judged_rows=judged_rows)
-    else:
-        if recipe.share:
-            basis = sketch(state.fitted_classifiers()[0]) if state.basis is None else state.basis
+    elif recipe.mix < 1.0:
         ridge, judged = _prepared(parameters, state, X, answers, recipe, everything, basis)
         beta = ridge.beta
         arrival = learn_arrival(
             X, ridge, answers, past, recipe.lam, anchored=recipe.anchored, centre=centre, judged=judged,
             labels=labels if centre else None,
         )  # fmt: skip
+    if recipe.mix and loss == "squared":
+        loss = "logistic" if arrival is None else "both"
+        other_beta = _arrival_beta(parameters, "logistic", X, answers, replace(recipe, strength=recipe.other_strength))
+        other = learn_with_loss(
+            X, answers, past, recipe.lam, other_beta, "logistic", anchored=recipe.anchored is True, seed=seed,
+            basis=basis, share=recipe.share, span=log_odds_span(answers), judged_rows=judged_rows,
+        ).on_line(*recipe.line)  # fmt: skip
+        beta, arrival = (other_beta, other) if arrival is None else (beta, arrival.mixed(other, recipe.mix))
+    assert arrival is not None
     correlations = None if past is None else past.correlations
     truth = answers if centre else 0.5 * (answers + 1.0)
     return _Group(columns, arrival, recipe, beta, loss, truth, correlations, coupled, basis)
@@ -221,44 +231,47 @@ def _prepared(
     return make_ridge(X, beta, basis=basis, share=recipe.share, centre=parameters.fit_intercept), None
 
 
-def _recipe(
-    parameters: Parameters, state: ModelState, n_rows: int, everything: bool, coupled: bool, iterative: bool
-) -> Recipe:
-    """How to learn on so many rows. On all rows of `fit` the factor is kept, and each label chooses for itself.
+def _recipe(parameters: Parameters, state: ModelState, X: CSR | FloatArray, everything: bool, coupled: bool) -> Recipe:
+    """How to learn on these rows: as trials at about this number of them say, run when it is first asked for.
 
-    Without a factor there is no metric.
+    On all rows of `fit` the factor is kept, and with the squared loss and no metric each label chooses for itself.
     """
-    if iterative and state.loss == "squared" and parameters.metric not in ("auto", None):
+    large, lam, metric = too_large(X), parameters.lam, parameters.metric
+    if large and metric not in ("auto", None):
         raise DataError(
             f"metric is {parameters.metric!r}; it needs a factor, and rows and features are both more than "
             f'{FACTOR_LIMIT}: leave it at "auto" or None, or annotate fewer rows'
         )
-    lam, metric = parameters.lam, None if iterative or coupled else parameters.metric
-    kept = everything and not iterative and metric in ("auto", None)
-    trials: list[Trial] = []
-    if parameters.fit_intercept and not kept and "auto" in (lam, metric, parameters.beta):
-        trials = run_trials(state, n_rows)
+    metric = None if large or coupled else metric
+    kept = everything and not large and state.loss == "squared"
+    chosen = Recipe(0.0, LAM, None if kept else True, state.strength)
+    trials = []
+    if parameters.fit_intercept and "auto" in (lam, metric, parameters.beta):
+        trials = run_trials(parameters, state, int(X.shape[0]))
     if trials:
-        chosen = choose_recipe(trials, anchors=lam is not None, metrics=metric is not None)
-    else:
-        chosen = Recipe(0.0, LAM, None if kept else True, state.strength)
+        mixes = (1.0,) if state.loss != "squared" else (0.0, 1.0, 0.3, 0.5)
+        if parameters.loss != "auto" or parameters.beta != "auto" or coupled or large:
+            mixes = mixes[:1]
+        chosen = choose_recipe(
+            trials, anchors=lam is not None, metrics=metric is not None, mixes=mixes, scoring=parameters.scoring
+        )
+        if state.loss != "squared":
+            chosen = replace(chosen, strength=chosen.other_strength)
     anchored = chosen.anchored if lam == "auto" and not coupled else lam is not None
     share = chosen.share if metric == "auto" else float(metric or 0.0)
-    return Recipe(share, chosen.lam if lam == "auto" else fixed_lam(lam), anchored, chosen.strength, chosen.clarity)
+    if kept and not share:  # the factor is there
+        chosen = replace(chosen, strength=state.strength)
+        anchored = None if lam == "auto" and not chosen.mix and not coupled else anchored
+    lam = chosen.lam if lam == "auto" else fixed_lam(lam)
+    return replace(chosen, share=share, lam=lam, anchored=anchored)
 
 
-def run_trials(state: ModelState, n_rows: int) -> list[Trial]:
+def run_trials(parameters: Parameters, state: ModelState, n_rows: int) -> list[Trial]:
     """Learn labels of `fit` again from about this number of rows; no trials for a model without rows."""
     if state.memory is None:
         return []
-    known = state.memory.known_trials(n_rows)
-    if known is not None:
-        return known
-    weights, intercept = state.fitted_classifiers()
-    if state.loss == "squared":
-        return state.memory.trials(n_rows, weights, intercept)
-    run = partial(run_loss_trial, weights=weights, intercept=intercept, loss=state.loss)
-    return state.memory.trials(n_rows, weights, intercept, run)
+    losses = ("squared", "logistic") if state.loss == "squared" and parameters.loss == "auto" else (state.loss,)
+    return state.memory.trials(n_rows, losses, state.fitted_classifiers)
 
 
 def _arrival_beta(parameters: Parameters, loss: str, X: CSR | FloatArray, answers: FloatArray, recipe: Recipe) -> float:

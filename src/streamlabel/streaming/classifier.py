@@ -120,7 +120,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         lam: float | str | None = "auto",
         metric: float | str | None = "auto",
         beta: float | str = "auto",
-        loss: str = "squared",
+        loss: str = "auto",
         start: str = "independent",
         start_weight: float = 1.0,
         dictionary: int | str = "all",
@@ -128,6 +128,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         threshold: float | str = "f1",
         random_state: int = 0,
         n_jobs: int | None = None,
+        scoring: str = "balanced",
+        tune: str = "arrival",
     ) -> None:
         self.lam = lam
         self.metric = metric
@@ -140,6 +142,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self.threshold = threshold
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.scoring = scoring
+        self.tune = tune
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -74,6 +74,29 @@ class Arrival:
     reports: tuple[SolveReport, ...]
     anchored: BoolArray
 
+    def on_line(self, scale: float, shift: float) -> Arrival:
+        """The same labels, all scores on another scale."""
+        return replace(
+            self,
+            weights=scale * self.weights,
+            intercept=scale * self.intercept + shift,
+            judged_scores=scale * self.judged_scores + shift,
+        )
+
+    def mixed(self, other: Arrival, mix: float) -> Arrival:
+        """These labels with so much of other classifiers of them, judged on (some of) the same rows."""
+        scores, rows = self.judged_scores, other.judged_rows
+        if rows is not None and self.judged_rows is None:
+            scores = scores[rows]
+        return replace(
+            self,
+            weights=(1.0 - mix) * self.weights + mix * other.weights,
+            intercept=(1.0 - mix) * self.intercept + mix * other.intercept,
+            judged_rows=rows,
+            judged_scores=(1.0 - mix) * scores + mix * other.judged_scores,
+            anchored=self.anchored | other.anchored,
+        )
+
 
 def learn_arrival(
     X: CSR | FloatArray,

@@ -89,11 +89,7 @@ def plan_fit(size: FitSize, loss: str = "squared", *, available: int | None = No
         if size.order > SINGLE_LIMIT:
             roads = [plan for plan in roads if plan.road != "single"]
     affordable = [plan for plan in roads if available is None or plan.n_bytes <= available]
-    found = (affordable or sorted(roads, key=lambda plan: plan.n_bytes))[0]
-    if loss == "auto":  # both are compared on a part, and the dearer may be taken
-        other = _iterative(size, "logistic")
-        return FitPlan(found.road, found.seconds + other.seconds, max(found.n_bytes, other.n_bytes))
-    return found
+    return (affordable or sorted(roads, key=lambda plan: plan.n_bytes))[0]
 
 
 def check_fit_memory(size: FitSize, loss: str, available: int) -> FitPlan:

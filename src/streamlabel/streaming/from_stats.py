@@ -40,8 +40,8 @@ def classifier_from_stats(stats: Stats, beta: float | str = "auto", **parameters
     """
     wanted = StreamingLabelClassifier(beta=beta, **parameters)
     check_parameters(wanted)
-    if wanted.loss != "squared" or wanted.start != "independent":
-        setting = f"loss={wanted.loss!r}" if wanted.loss != "squared" else f"start={wanted.start!r}"
+    if wanted.loss not in ("squared", "auto") or wanted.start != "independent":
+        setting = f"loss={wanted.loss!r}" if wanted.loss not in ("squared", "auto") else f"start={wanted.start!r}"
         raise DataError(f"{setting} needs the rows; sums serve loss='squared' with start='independent'")
     if stats.n_rows < 2:
         raise DataError(f"the sums are over {stats.n_rows} rows; at least two are needed to learn anything")

@@ -136,6 +136,11 @@ class Parameters:
     threshold: float | str
     random_state: int
     n_jobs: int | None
+    scoring: str
+    tune: str
+
+
+SCORINGS = ("balanced", "p@k", "auc", "average_precision")
 
 
 def checked_parameters(model: Any) -> Parameters:
@@ -168,11 +173,12 @@ def check_parameters(model: Any) -> None:
             get_loss(model.loss)
         except NotFoundError as error:
             raise DataError(f"loss: {error}, and 'auto'") from error
-    if model.loss != "squared":
-        if model.start == "alternating":
-            raise DataError('start="alternating" solves the squared loss; set loss="squared"')
-        if model.metric not in ("auto", None):
-            raise DataError(f'metric is {model.metric!r}, which needs loss="squared"; leave it at "auto" or None')
+    if model.loss not in ("squared", "auto") and model.start == "alternating":
+        raise DataError('start="alternating" solves the squared loss; set loss="squared"')
+    if model.scoring not in SCORINGS:
+        raise DataError(f"scoring is {model.scoring!r}; it must be one of {', '.join(map(repr, SCORINGS))}")
+    if model.tune not in ("arrival", "fit"):
+        raise DataError(f'tune is {model.tune!r}; it must be "arrival" or "fit"')
 
 
 def settings_of_fit(model: Any) -> dict[str, Any]:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from streamlabel.classifier.coordinates import affords_coordinates
 from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, make_ridge
 from streamlabel.errors import DataError
 from streamlabel.stats.label_gram import centred_cross
 from streamlabel.streaming.inputs import same_rows
-from streamlabel.streaming.trials import Judged, Trial, budget_class, run_trial
+from streamlabel.streaming.trials import MOST_ROWS, N_SKETCH, Judged, Trial, budget_class, run_trial
 from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray
 
 _MOST_JUDGED = 1000
@@ -233,10 +234,6 @@ class FitMemory:
         """The state to pickle: copies in other processes know the rows by their values only."""
         return {**self.__dict__, "_source": None}
 
-    def known_trials(self, n_rows: int) -> list[Trial] | None:
-        """The trials at this number of rows, or None if they have not been run."""
-        return self.tried.get(min(budget_class(n_rows), self.X.shape[0] - len(self.judged_rows)))
-
     def recognises(self, X: Any) -> bool:
         """Whether X are the rows of `fit`, to the last bit.
 
@@ -250,30 +247,35 @@ class FitMemory:
         return same_rows(X, self.X)
 
     def trials(
-        self, n_rows: int, weights: FloatArray, intercept: FloatArray, run: Callable[..., Trial | None] = run_trial
+        self,
+        n_rows: int,
+        losses: Sequence[str],
+        classifiers: Callable[[], tuple[FloatArray, FloatArray]],
+        run: Callable[..., Trial | None] = run_trial,
     ) -> list[Trial]:
-        """Trials at the budget nearest to this number of rows; run when first asked for, then kept.
+        """Trials of these losses at the budget nearest to this number of rows; run when first asked for, then kept.
 
-        ``weights`` (d, m) and ``intercept`` (m,) are those of the labels of `fit`; ``run`` is `run_trial` or, for other
-        losses than the squared one, takes its place.
+        ``classifiers`` gives those of the labels of `fit`, (d, m) and (m,).
         """
-        budget = min(budget_class(n_rows), self.X.shape[0] - len(self.judged_rows))
+        budget = budget_class(n_rows, (self.X.shape[0] - len(self.judged_rows), self.X.shape[1]))
         if budget not in self.tried:
+            weights, intercept = classifiers()
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
             judged = Judged(self.judged_X, self.labels[self.judged_rows], self.leave_one_out)
             found = []
             for number in range(n_trials(budget)):
                 rng = np.random.default_rng((self._seed, budget, number))
-                rows = np.sort(rng.choice(left, budget, replace=False))
+                size = budget if affords_coordinates((budget, self.X.shape[1]), N_SKETCH) else min(budget, MOST_ROWS)
+                rows = np.sort(rng.choice(left, size, replace=False))
                 X = self.X[rows]
-                found.append(run(X, self.labels[rows], np.asarray(X @ weights) + intercept, judged, rng))
+                found.append(run(X, self.labels[rows], np.asarray(X @ weights) + intercept, judged, rng, losses))
             self.tried[budget] = [trial for trial in found if trial is not None]
         return self.tried[budget]
 
 
 def n_trials(budget: int) -> int:
     """The number of trials: fewer if one is dear; its labels have more answers then, so that it also says more."""
-    return 0 if budget < 10 else 6 if budget <= 1000 else 3
+    return 0 if budget < 10 else 6 if budget <= 500 else 4 if budget <= 1000 else 2 if budget <= 2000 else 1
 
 
 def _remember(source: Any) -> tuple[weakref.ref[Any] | None, bytes]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from streamlabel.classifier.coordinates import Coordinates, affords_coordinates
 from streamlabel.classifier.ridge import mean_square_length
 from streamlabel.classifier.solve import solve
+from streamlabel.errors import DataError
 from streamlabel.metrics.topk import top_k
 from streamlabel.stats.ties import even_out, points
 from streamlabel.streaming.codes import (
@@ -20,15 +22,14 @@ from streamlabel.streaming.codes import (
     find_codes,
     judged_sample,
 )
+from streamlabel.streaming.trials import STRENGTHS
 from streamlabel.types import CSR, FloatArray, IntArray, SolveReport
 
-# beta in units of the mean squared length of a centred row
-STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 MOST_ROWS, MOST_LABELS = 4_000, 128  # of the sample by which the strength is chosen
 _FOLDS = 5
 # On the relative gradient. Past labels: P@k no longer changes. New labels: as good as exact, so that it does not matter
 # which labels come together.
-PAST_TOLERANCE, _NEW_TOLERANCE = 1e-3, 1e-9
+PAST_TOLERANCE, _REFIT_TOLERANCE, _NEW_TOLERANCE = 1e-3, 1e-6, 1e-9
 
 
 def row_unit(X: CSR | FloatArray, fit_intercept: bool) -> float:
@@ -159,10 +160,16 @@ def learn_with_loss(
     coupled: bool = False,
     centre: bool = True,
     seed: int = 0,
+    basis: FloatArray | None = None,
+    share: float = 0.0,
+    span: FloatArray | float = 1.0,
+    judged_rows: IntArray | None = None,
 ) -> Arrival:
     """Represent new labels, then learn their classifiers with this loss toward the anchor (`streaming.codes`).
 
-    The judged scores are those of folds or of one refit; in both the code of all rows is kept.
+    basis, share : of the metric;   span : what brings the anchor to the scale of this loss
+    judged_rows : the rows to judge by; default all, or a sample of them. Their scores are those of folds or of one
+        refit; in both the code of all rows is kept.
     """
     anchor: FloatArray | None
     coupling: FloatArray | None = None
@@ -171,9 +178,60 @@ def learn_with_loss(
         anchor, coupling = anchor_and_coupling(past, codes, int(X.shape[1]))
     else:
         codes, anchor, reports = find_codes(past, answers, lam, centre)
-        anchor = anchor if anchored else None
-    weights, intercept, _ = solve_loss(X, answers, beta, loss, centre, anchor, coupling, _NEW_TOLERANCE)
-    rows = judged_sample(len(answers), seed)
-    scores = refit_scores(X, answers, anchor, beta, loss, centre, rows, seed, coupling)
+        anchor = anchor * span if anchored and anchor is not None else None
+    rows = judged_sample(len(answers), seed) if judged_rows is None else judged_rows
     pulled = (np.diff(codes.indptr) > 0) & (anchor is not None or coupling is not None)
+    if coupling is None and centre and affords_coordinates(X.shape, 0 if basis is None else int(basis.shape[1])):
+        found = _learn_in_coordinates(X, answers, anchor, beta, loss, rows, seed, basis, share)
+        return Arrival(found[0], found[1], codes, rows, found[2], reports, pulled)
+    if share:
+        raise DataError(f"a metric with the {loss} loss needs fewer rows or features than {X.shape}; set metric=None")
+    weights, intercept, _ = solve_loss(X, answers, beta, loss, centre, anchor, coupling, _NEW_TOLERANCE)
+    scores = refit_scores(
+        X, answers, anchor, beta, loss, centre, rows, seed, coupling, _REFIT_TOLERANCE, (weights, intercept)
+    )  # fmt: skip
     return Arrival(weights, intercept, codes, rows, scores, reports, pulled)
+
+
+def _learn_in_coordinates(
+    X: CSR | FloatArray,
+    answers: FloatArray,
+    anchor: FloatArray | None,
+    beta: float,
+    loss: str,
+    rows: IntArray | None,
+    seed: int,
+    basis: FloatArray | None,
+    share: float,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Classifiers (d, k), intercepts (k,), and the scores (e, k) of these rows under classifiers without them.
+
+    The refits without some rows are further columns of the same problem.
+    """
+    past = None
+    if basis is not None and share:
+        past = np.asarray(X @ basis)
+        past -= past.mean(axis=0)
+    at, (n_rows, n_labels) = Coordinates(X, past, share), answers.shape
+    held: FloatArray = np.zeros((at.Z.shape[1], n_labels))
+    fixed: FloatArray = np.zeros(answers.shape)  # what the anchor adds to scores
+    if anchor is not None:
+        fixed = np.asarray(X @ anchor)
+        fixed -= fixed.mean(axis=0)
+        held = at.of_scores(fixed)
+    V, b = at.minimise(answers, beta, loss, held, tolerance=_NEW_TOLERANCE)
+    folds = stratified_folds(answers, seed) if rows is None else [rows]
+    known = np.ones((n_rows, len(folds), n_labels))
+    for number, fold in enumerate(folds):
+        known[fold, number] = 0.0
+    many = [np.tile(part, (1, len(folds))) for part in (answers, held, V, b[None])]
+    V_without, b_without = at.minimise(
+        many[0], beta, loss, many[1], (many[2], many[3][0]), known.reshape(n_rows, -1), _REFIT_TOLERANCE
+    )
+    scores = np.empty_like(answers)
+    for number, fold in enumerate(folds):
+        part = slice(number * n_labels, (number + 1) * n_labels)
+        scores[fold] = fixed[fold] + at.Z[fold] @ (V_without[:, part] - held) + b_without[part]
+    weights = at.weights(V - held, basis)
+    weights = weights if anchor is None else weights + anchor
+    return weights, b - at.mean @ weights, scores if rows is None else scores[rows]

@@ -1,0 +1,140 @@
+"""Rows in coordinates where the prior of a classifier is round and their own products are diagonal; any loss there.
+
+With the prior ``w ~ N(p, C)`` of `classifier.ridge`, ``C = T T'``, the centred rows are ``Xc T = Q diag(v)^1/2 U'``. In
+``Z = Q diag(v)^1/2`` a ridge is a division for any strength. The Hessian of another loss is nearly diagonal there, so
+that Newton's inner solves are short, with a metric as without one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from streamlabel.classifier.losses import get_loss
+from streamlabel.classifier.newton import Start, diagonal_inverse, minimise_newton
+from streamlabel.classifier.objective import AnchoredObjective
+from streamlabel.classifier.penalty import make_penalty
+from streamlabel.stats.spectral import NULL_SHARE, centred_kernel, dense
+from streamlabel.types import CSR, FloatArray
+
+LARGEST_ORDER = 2_048  # of what is decomposed, a few seconds
+_MOST_CELLS = 30_000_000
+_MOST_STEPS = 100
+
+
+def affords_coordinates(shape: tuple[int, ...], n_past: int = 0) -> bool:
+    """Whether rows of this shape can be brought to coordinates in seconds."""
+    n_rows, n_features = shape
+    order = min(n_rows, n_features + n_past)
+    return order <= LARGEST_ORDER and n_rows * order <= _MOST_CELLS
+
+
+class Coordinates:
+    """The coordinates of q rows X (q, d).
+
+    past : (q, r), the centred scores of a basis of the metric on these rows;  share : of the metric
+    Z : (q, s);   squares : (s,), the diagonal of Z'Z;   unit : the mean squared length of a centred row
+    """
+
+    def __init__(self, X: CSR | FloatArray, past: FloatArray | None = None, share: float = 0.0) -> None:
+        self._X, self.mean = X, np.asarray(X.mean(axis=0)).ravel()
+        self._past: FloatArray | None = past if share else None
+        self._share = 0.0 if self._past is None else share
+        n_rows, n_features = X.shape
+        self._features: FloatArray | None = None
+        if n_rows <= n_features + (0 if self._past is None else self._past.shape[1]):
+            kernel = centred_kernel(X, self.mean)
+            own = float(kernel.trace())
+            self._scale(own)
+            if self._past is not None:
+                kernel *= 1.0 - self._share
+                kernel += self._metric * (self._past @ self._past.T)
+            values, vectors = linalg.eigh(kernel, check_finite=False, driver="evd", overwrite_a=True)
+            kept = values > 1e3 * NULL_SHARE * max(float(values[-1]), np.finfo(np.float64).tiny)
+            roots = np.sqrt(values[kept])
+            self.Z: FloatArray = vectors[:, kept] * roots
+            self._back = vectors[:, kept] / roots
+        else:
+            centred = dense(X) - self.mean
+            own = float(np.square(centred).sum())
+            self._scale(own)
+            rows = self._joined(centred, self._past)
+            values, vectors = linalg.eigh(rows.T @ rows, check_finite=False, driver="evd", overwrite_a=True)
+            kept = values > 1e3 * NULL_SHARE * max(float(values[-1]), np.finfo(np.float64).tiny)
+            self._features = vectors[:, kept]
+            self.Z = rows @ self._features
+        self.squares: FloatArray = np.square(self.Z).sum(axis=0)
+        self.unit = own / n_rows
+
+    def across(self, X: CSR | FloatArray, past: FloatArray | None = None) -> FloatArray:
+        """Other rows (e, d) in these coordinates, (e, s); ``past`` are their scores less the means on the first."""
+        if self._features is not None:
+            return self._joined(dense(X) - self.mean, past) @ self._features
+        if isinstance(X, np.ndarray):
+            kernel = (X - self.mean) @ (self._X - self.mean).T
+        else:
+            kernel = dense(X @ self._X.T)
+            kernel -= np.asarray(X @ self.mean)[:, None]
+            kernel -= np.asarray(self._X @ self.mean) - float(self.mean @ self.mean)
+        if self._past is not None:
+            assert past is not None
+            kernel *= 1.0 - self._share
+            kernel += self._metric * (past @ self._past.T)
+        return kernel @ self._back
+
+    def weights(self, V: FloatArray, basis: FloatArray | None = None) -> FloatArray:
+        """Classifiers (d, k) from those in coordinates (s, k); ``basis`` (d, r) is that of the metric."""
+        if self._features is not None:
+            found = self._features @ V
+            if self._past is None:
+                return found
+            n_features = len(self.mean)
+            assert basis is not None
+            return np.sqrt(1.0 - self._share) * found[:n_features] + np.sqrt(self._metric) * (
+                basis @ found[n_features:]
+            )
+        duals = self._back @ V
+        found = np.asarray(self._X.T @ duals) - np.outer(self.mean, duals.sum(axis=0))
+        if self._past is None:
+            return found
+        assert basis is not None
+        return (1.0 - self._share) * found + basis @ (self._metric * (self._past.T @ duals))
+
+    def of_scores(self, scores: FloatArray) -> FloatArray:
+        """The classifiers (s, k) that have these centred scores (q, k) on the rows."""
+        return (self.Z.T @ scores) / self.squares[:, None]
+
+    def ridge(self, targets: FloatArray, beta: float) -> FloatArray:
+        """Ridge (s, k) of centred targets (q, k)."""
+        return (self.Z.T @ targets) / (self.squares + beta)[:, None]
+
+    def minimise(
+        self,
+        answers: FloatArray,
+        beta: float,
+        loss: str,
+        anchor: FloatArray | None = None,
+        start: Start | None = None,
+        known: FloatArray | None = None,
+        tolerance: float = 1e-3,
+    ) -> Start:
+        """Learn answers (q, k) with any loss, toward an anchor (s, k): classifiers (s, k) and intercepts (k,).
+
+        known : (q, k), 0 for answers that are left out
+        """
+        kind = get_loss(loss)
+        anchor = np.zeros((self.Z.shape[1], answers.shape[1])) if anchor is None else anchor
+        objective = AnchoredObjective(self.Z, kind.encode(answers), kind, make_penalty(anchor, None, beta), True, known)
+        inverse = diagonal_inverse(self.squares)
+        found = minimise_newton(objective, inverse, start, tolerance=tolerance, max_iter=_MOST_STEPS)
+        return found.weights, found.intercept
+
+    def _scale(self, own: float) -> None:
+        total = 0.0 if self._past is None else float(np.square(self._past).sum())
+        self._metric = self._share * own / max(total, np.finfo(np.float64).tiny)
+
+    def _joined(self, rows: FloatArray, past: FloatArray | None) -> FloatArray:
+        if self._past is None:
+            return rows
+        assert past is not None
+        return np.hstack((np.sqrt(1.0 - self._share) * rows, np.sqrt(self._metric) * past))
