@@ -6,6 +6,7 @@ begins others, so every revision can be read, and every change undone, until a v
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,11 +19,12 @@ from streamlabel.store.append import begin_versions, insert_labels, write_beside
 from streamlabel.store.assemble import assemble
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.damage import check_versions
-from streamlabel.store.format import CATALOGUE, PART, SPARSE
-from streamlabel.store.parts import ANSWERS, ARRAY_COLUMNS, Part, list_parts, read_part
+from streamlabel.store.format import CATALOGUE, DENSE, PART, SPARSE
+from streamlabel.store.parts import ANSWERS, ARRAY_COLUMNS, Part, continued, list_parts, read_part
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_files, read_meta
 from streamlabel.store.seals import place_seal, seal
 from streamlabel.store.segments import FileInfo, Place, Segment
+from streamlabel.store.sqlite import shrink
 from streamlabel.store.stored_rows import LATER, LEARNING, encode_later
 from streamlabel.store.writer import Change, StoreWriter
 from streamlabel.types import IntArray
@@ -160,12 +162,16 @@ def _replace(
 
 def _revive_answers(writer: StoreWriter, change: Change, classifier: int) -> None:
     """Bring back the answers that a classifier was learned from, if a roll-back of the whole has ended them."""
-    name = f"{ANSWERS}{classifier}"
-    query = "SELECT number, retired FROM part WHERE name = ? ORDER BY number DESC LIMIT 1"
-    last = change.connection.execute(query, (name,)).fetchone()
-    if last is not None and last[1] is not None:
-        _check_parts(writer, [last[0]], int(last[1]) - 1)
-        _revive_part(change, int(last[0]))
+    query = "SELECT number, retired, content FROM part WHERE name = ? ORDER BY number DESC LIMIT 1"
+    following: int | None = classifier
+    while following is not None:
+        last = change.connection.execute(query, (f"{ANSWERS}{following}",)).fetchone()
+        if last is None:
+            return
+        if last[1] is not None:
+            _check_parts(writer, [last[0]], int(last[1]) - 1)
+            _revive_part(change, int(last[0]))
+        following = continued(following, json.loads(last[2]))
 
 
 def _revive_part(change: Change, number: int) -> None:
@@ -272,7 +278,7 @@ def vacuum(writer: StoreWriter, snapshot: Snapshot, keep_from: int | None) -> in
     """Forget the revisions before ``keep_from`` (default: all but the newest); returns the bytes that were freed.
 
     Commit first, then the files: a reader that has them mapped keeps them, and a crash in between leaves files that
-    are in no catalogue, which doctor removes.
+    are in no catalogue, which doctor removes. Last the catalogue is made as small as it can be.
     """
     newest, oldest = latest_revision(writer.connection, snapshot.folder), oldest_revision(writer, snapshot)
     if keep_from is not None and not oldest <= keep_from <= newest:
@@ -292,7 +298,8 @@ def vacuum(writer: StoreWriter, snapshot: Snapshot, keep_from: int | None) -> in
     for info in gone:
         with suppress(OSError):  # a system that cannot delete what is mapped: doctor does it later
             (snapshot.folder / info.name).unlink()
-    return sum(info.n_bytes for info in gone) - sum(info.n_bytes for n, info in after.items() if n not in before)
+    moved = sum(info.n_bytes for n, info in after.items() if n not in before)
+    return sum(info.n_bytes for info in gone) - moved + shrink(writer.connection)
 
 
 def _forget_history(change: Change, first: int) -> None:
@@ -300,7 +307,7 @@ def _forget_history(change: Change, first: int) -> None:
     run = change.connection.execute
     run("DELETE FROM version WHERE retired IS NOT NULL AND retired <= ?", (first,))
     run("DELETE FROM classifier WHERE id NOT IN (SELECT classifier FROM version)")
-    left = {f"{ANSWERS}{number}" for (number,) in run("SELECT id FROM classifier").fetchall()}
+    left = _needed_answers(change, {number for (number,) in run("SELECT id FROM classifier").fetchall()})
     for (name,) in run("SELECT name FROM part WHERE retired IS NULL").fetchall():
         if name.startswith(ANSWERS) and name not in left:
             change.end("part", "name = ?", (name,))
@@ -308,6 +315,21 @@ def _forget_history(change: Change, first: int) -> None:
     run("DELETE FROM part_array WHERE part NOT IN (SELECT number FROM part)")
     for table in ("relation", "answer"):
         run(f"DELETE FROM {table} WHERE classifier NOT IN (SELECT id FROM classifier)")
+
+
+def _needed_answers(change: Change, classifiers: set[int]) -> set[str]:
+    """The names of the parts with the answers of these classifiers, and of all that these continue."""
+    after: dict[int, set[int]] = {}
+    for name, content in change.connection.execute("SELECT name, content FROM part").fetchall():
+        number = name.removeprefix(ANSWERS)
+        if number != name:
+            with suppress(ValueError, TypeError, RecursionError):  # a damaged part: doctor tells
+                earlier = continued(int(number), json.loads(content))
+                after.setdefault(int(number), set()).update(() if earlier is None else (earlier,))
+    needed, more = set(classifiers), set(classifiers)
+    while more := {earlier for number in more for earlier in after.get(number, ())} - needed:
+        needed |= more
+    return {f"{ANSWERS}{number}" for number in needed}
 
 
 def _move_rows(writer: StoreWriter, change: Change, snapshot: Snapshot, files: dict[int, FileInfo]) -> None:
@@ -321,8 +343,9 @@ def _move_rows(writer: StoreWriter, change: Change, snapshot: Snapshot, files: d
     old = [number for number, info in files.items() if info.kind != PART]
     segments = {number: Segment(snapshot.folder, files[number]) for number in old}
     writer.forget()
-    for full in old:
-        writer.count(files[full], files[full].n_rows, files[full].n_bytes)
+    for full in old:  # without rows, as they do not count for the room of the new ones
+        n_rows = 0 if files[full].kind == DENSE else files[full].n_rows
+        writer.count(files[full], n_rows, files[full].n_bytes)
     for position, (number, label, segment_number, slot, start, nnz, expected, intercept) in enumerate(rows):
         segment, place = segments[segment_number], Place(segment_number, slot, start, nnz)
         problem = segment.problem(place, expected, intercept)

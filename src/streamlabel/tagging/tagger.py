@@ -6,6 +6,7 @@ import copy
 import functools
 import os
 import time
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -506,7 +507,7 @@ class Tagger(ReadingTagger):
             reports = {name: model.state_.reports[model.state_.names.number(name)] for name in found}
             for name, report in reports.items():
                 found[name] = found[name].judged(report.estimate)
-            return {name: one.content() for name, one in found.items()}
+            return {name: one.more_content() for name, one in found.items()}
 
         if self._store is None:
             past = self.classifier_
@@ -551,10 +552,10 @@ class Tagger(ReadingTagger):
         """The answers that a label was learned from; None if they were not kept."""
         if self._store is None:
             return self._kept.get(self.classifier_.state_.names[number])
-        content = self._store.beside(number)
-        if content is None:
+        contents = self._store.beside(number)
+        if not contents:
             return None
-        return LabelExamples.from_content(content, self.classifier_.n_features_in_, self._store.path)
+        return LabelExamples.from_parts(contents, self.classifier_.n_features_in_, self._store.path)
 
     def _kept_of(self, number: int) -> LabelExamples:
         if (known := self._examples(number)) is None:
@@ -571,9 +572,12 @@ class Tagger(ReadingTagger):
             return dict(self._kept)
         found = {}
         for number in self._store.with_something_beside():
-            known = self._examples(number)
-            assert known is not None
-            found[self.classifier_.state_.names[number]] = known
+            name = self.classifier_.state_.names[number]
+            try:
+                if (known := self._examples(number)) is not None:
+                    found[name] = known
+            except DataError as error:
+                warnings.warn(f"{error}; {name!r} goes on without them", stacklevel=3)
         return found
 
     def _grown_label(self, name: str) -> int:
