@@ -67,11 +67,11 @@ def retire_labels(
         end_versions(change, [int(snapshot.labels[column]) for column in columns])
 
 
-def roll_back(writer: StoreWriter, snapshot: Snapshot, revision: int, key: str | None) -> None:
+def roll_back(writer: StoreWriter, snapshot: Snapshot, revision: int, action: str, key: str | None) -> None:
     """Make all labels and parts what they were in a revision: those that came later go, those that went return."""
     _check_revision(writer, snapshot, revision)
     connection = writer.connection
-    with writer.change("rollback", {"to": revision}, key) as change:
+    with writer.change(action, {"to": revision}, key) as change:
         before = {"revision": revision}
         back = {}
         for table in ("version", "part"):
@@ -110,17 +110,25 @@ def roll_back_label(writer: StoreWriter, snapshot: Snapshot, name: str, revision
     if found is None and len(snapshot.labels) == 1:
         raise DataError("a model needs at least one label; this one cannot go")
     then, now = (list_parts(connection, number).get(LATER) for number in (revision, snapshot.revision))
-    if then != now and found is not None:
-        raise ConflictError(
-            f"label {name!r}: an update lies between, whose texts are those of all labels; roll back the whole model, "
-            f"rollback({revision}), or update again"
-        )
+    if found is not None and then != now and found[0] not in snapshot.classifiers:
+        if any(_is_updated(writer, label, number) for number in (revision, snapshot.revision)):
+            problem = f"label {name!r}: an update lies between, which taught it together with others"
+            raise ConflictError(problem, hint=Hint.WHOLE_MODEL, hint_value=str(revision))
     with writer.change("rollback", {"label": name, "to": revision}, key) as change:
         end_versions(change, [label])
         if found is not None:
             check_versions(writer.folder, connection, [found[3]], revision)
             begin_versions(change, [(label, *found[:3])])
             _revive_answers(writer, change, int(found[0]))
+
+
+def _is_updated(writer: StoreWriter, label: int, revision: int) -> bool:
+    """Whether a label (id) was learned from texts of updates, as a revision has them."""
+    if LATER not in list_parts(writer.connection, revision):
+        return False
+    files = read_files(writer.connection, writer.folder, writer.n_features)
+    arrays = read_part(writer.folder, writer.connection, files, LATER, revision).arrays
+    return label in arrays["labels"][arrays["again"]]
 
 
 def put_part(writer: StoreWriter, snapshot: Snapshot, name: str, part: Part, key: str | None) -> None:

@@ -127,6 +127,18 @@ class StoredModel:
         with self._catalogue() as connection:
             return read_history(connection, self.path, label)
 
+    def last_change(self) -> Revision:
+        """The newest change that is not undone; DataError if there is none, or none that can be undone."""
+        newest = self.revision
+        for one in self.history():
+            if one.number <= newest and one.action == "undo":
+                newest = one.detail["to"]
+            elif one.number <= newest and one.action != "vacuum":
+                if one.number > self._snapshot.meta["oldest"]:
+                    return one
+                break
+        raise DataError("there is no change to undo", source=self.path)
+
     def diff(self, before: int, after: int | None = None) -> list[LabelChange]:
         """The changes of the labels between two revisions; up to the one that is read by default."""
         with self._catalogue() as connection:

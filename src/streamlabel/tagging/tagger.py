@@ -398,9 +398,7 @@ class Tagger(ReadingTagger):
 
     def in_memory(self) -> Tagger:
         """A tagger of the same labels that lives in memory: what it learns is not stored."""
-        copied = copy.copy(self)
-        copied._kept, copied._later, copied._store = self._all_examples(), self._later_digests(), None
-        return copied
+        return copy.copy(self)
 
     def __getstate__(self) -> Any:
         """A copy, or a pickle, lives in memory: it does not write where this one does."""
@@ -464,6 +462,8 @@ class Tagger(ReadingTagger):
         batch = [
             read_answers(name, *two_sides(name, sides), self._index) for name, sides in zip(names, given, strict=True)
         ]
+        if more and pool is precision is None and not any(one.keys or about.get(one.name) for one in batch):
+            raise DataError(f"nothing new about {names[0]!r}; give texts for yes or for no, a description or a pool")
         looked = self._judging(pool)
         found: dict[str, LabelExamples] = {}
         n_background = 0
@@ -514,8 +514,11 @@ class Tagger(ReadingTagger):
             if number is not None:
                 past = copy.copy(past)
                 past.state_ = self.classifier_.state_.without(number)
-            self.classifier_ = grow(past)
-            judged(self.classifier_)
+            grown = grow(past)
+            if number is not None:
+                grown.state_ = grown.state_.moved(number, self.classifier_.state_.n_fitted)
+            self.classifier_ = grown
+            judged(grown)
             self._kept = {**{name: one for name, one in self._kept.items() if name not in names}, **found}
         elif number is None:
             grown = grow(self.classifier_)
@@ -577,7 +580,7 @@ class Tagger(ReadingTagger):
                 if (known := self._examples(number)) is not None:
                     found[name] = known
             except DataError as error:
-                warnings.warn(f"{error}; {name!r} goes on without them", stacklevel=3)
+                warnings.warn(f"{error}; {name!r} goes on without them", stacklevel=2)
         return found
 
     def _grown_label(self, name: str) -> int:
