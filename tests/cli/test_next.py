@@ -146,7 +146,7 @@ def test_damaged_answers_are_told_and_the_list_goes_on(model: Path, call: Call, 
     listed = json.loads(result.stdout)["labels"]
     assert [one | {"estimate": None} for one in whole] == listed
     said = "warning: the answers of label 'football' are damaged"
-    assert said in result.stderr and "run 'streamlabel doctor MODEL'" in result.stderr  # noqa: PT018
+    assert said in result.stderr and f"run 'streamlabel doctor {model}'" in result.stderr  # noqa: PT018
     shown = call("labels", model, "football")
     assert said in shown.stderr and "football: id" in shown.stdout  # noqa: PT018
     assert not call("labels", model, "--match", "farming").stderr

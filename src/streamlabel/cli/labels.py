@@ -21,16 +21,7 @@ from streamlabel.cli.models import (
     open_store,
 )
 from streamlabel.cli.options import FileOptions, file_options, read_set, say_guess, text_rows
-from streamlabel.cli.output import (
-    SHELL_WORDS,
-    estimate_lines,
-    fires_lines,
-    format_table,
-    json_option,
-    plural,
-    remark,
-    write,
-)
+from streamlabel.cli.output import estimate_lines, fires_lines, format_table, json_option, plural, remark, write
 from streamlabel.errors import DataError, NotFoundError, did_you_mean
 from streamlabel.store.history import LabelRecord
 from streamlabel.store.parts import VECTORIZER
@@ -107,7 +98,7 @@ def _beside(store: StoredModel, names: set[str]) -> dict[str, list[tuple[int, An
             try:
                 found[name] = store.beside(number)
             except DataError as error:
-                remark(f"warning: {error.told(SHELL_WORDS)}")
+                remark(f"warning: {error.problem}; run 'streamlabel doctor {store.path}'")
     return found
 
 

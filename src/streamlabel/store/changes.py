@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -110,10 +111,10 @@ def roll_back_label(writer: StoreWriter, snapshot: Snapshot, name: str, revision
     if found is None and len(snapshot.labels) == 1:
         raise DataError("a model needs at least one label; this one cannot go")
     then, now = (list_parts(connection, number).get(LATER) for number in (revision, snapshot.revision))
-    if found is not None and then != now and found[0] not in snapshot.classifiers:
-        if any(_is_updated(writer, label, number) for number in (revision, snapshot.revision)):
-            problem = f"label {name!r}: an update lies between, which taught it together with others"
-            raise ConflictError(problem, hint=Hint.WHOLE_MODEL, hint_value=str(revision))
+    other = found is not None and then != now and found[0] not in snapshot.classifiers
+    if other and any(_is_updated(writer, label, number) for number in (revision, snapshot.revision)):
+        problem = f"label {name!r}: an update lies between, which taught it together with others"
+        raise ConflictError(problem, hint=Hint.WHOLE_MODEL, hint_value=str(revision))
     with writer.change("rollback", {"label": name, "to": revision}, key) as change:
         end_versions(change, [label])
         if found is not None:
@@ -179,7 +180,7 @@ def _revive_answers(writer: StoreWriter, change: Change, classifier: int) -> Non
         if last[1] is not None:
             _check_parts(writer, [last[0]], int(last[1]) - 1)
             _revive_part(change, int(last[0]))
-        following = continued(following, json.loads(last[2]))
+        following = _continued(following, last[2])
 
 
 def _revive_part(change: Change, number: int) -> None:
@@ -327,17 +328,20 @@ def _forget_history(change: Change, first: int) -> None:
 
 def _needed_answers(change: Change, classifiers: set[int]) -> set[str]:
     """The names of the parts with the answers of these classifiers, and of all that these continue."""
-    after: dict[int, set[int]] = {}
-    for name, content in change.connection.execute("SELECT name, content FROM part").fetchall():
-        number = name.removeprefix(ANSWERS)
-        if number != name:
-            with suppress(ValueError, TypeError, RecursionError):  # a damaged part: doctor tells
-                earlier = continued(int(number), json.loads(content))
-                after.setdefault(int(number), set()).update(() if earlier is None else (earlier,))
-    needed, more = set(classifiers), set(classifiers)
-    while more := {earlier for number in more for earlier in after.get(number, ())} - needed:
-        needed |= more
+    needed: set[int | None] = {*classifiers}
+    parts = change.connection.execute("SELECT name, content FROM part").fetchall()
+    mine = [(int(name[len(ANSWERS) :]), content) for name, content in parts if re.fullmatch(rf"{ANSWERS}\d+", name)]
+    for number, content in sorted(mine, reverse=True):  # what is continued has a lower number
+        if number in needed:
+            needed.add(_continued(number, content))
     return {f"{ANSWERS}{number}" for number in needed}
+
+
+def _continued(classifier: int, content: str) -> int | None:
+    """As `parts.continued`, from JSON; None also if it is damaged, which doctor tells."""
+    with suppress(ValueError, TypeError, RecursionError):
+        return continued(classifier, json.loads(content))
+    return None
 
 
 def _move_rows(writer: StoreWriter, change: Change, snapshot: Snapshot, files: dict[int, FileInfo]) -> None:
@@ -352,8 +356,7 @@ def _move_rows(writer: StoreWriter, change: Change, snapshot: Snapshot, files: d
     segments = {number: Segment(snapshot.folder, files[number]) for number in old}
     writer.forget()
     for full in old:  # without rows, as they do not count for the room of the new ones
-        n_rows = 0 if files[full].kind == DENSE else files[full].n_rows
-        writer.count(files[full], n_rows, files[full].n_bytes)
+        writer.count(files[full], 0 if files[full].kind == DENSE else files[full].n_rows, files[full].n_bytes)
     for position, (number, label, segment_number, slot, start, nnz, expected, intercept) in enumerate(rows):
         segment, place = segments[segment_number], Place(segment_number, slot, start, nnz)
         problem = segment.problem(place, expected, intercept)

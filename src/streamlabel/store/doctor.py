@@ -211,11 +211,8 @@ def _parts(folder: Path) -> Iterator[Finding]:
     with reading(folder) as connection:
         files = read_files(connection, folder, int(read_meta(connection, folder)["n_features"]))
         newest = latest_revision(connection, folder)
-        owners = dict(
-            connection.execute(
-                "SELECT c.id, v.name FROM classifier c JOIN version v ON v.label = c.label WHERE v.retired IS NULL"
-            ).fetchall()
-        )
+        query = "SELECT c.id, v.name FROM classifier c JOIN version v ON v.label = c.label WHERE v.retired IS NULL"
+        owners = dict(connection.execute(query).fetchall())
         for (name,) in connection.execute("SELECT name FROM part WHERE retired IS NULL").fetchall():
             where, lost = f"part {name!r}", WITHOUT.get(name, "what it held is lost; put it again")
             found = re.fullmatch(rf"{ANSWERS}(\d+)", name)

@@ -207,7 +207,9 @@ class ModelStore(StoredModel):
         return self._change(changes.roll_back, revision, "rollback", key=key)
 
     def undo(self, *, key: str | None = None) -> int:
-        """Undo the last change; repeated, the one before it, and so on. ``rollback(N)`` brings that of revision N back."""
+        """Undo the last change; repeated, the one before it, and so on. `rollback` to its revision brings one back."""
+        if (done := self._done(key)) is not None:
+            return done
         return self._change(changes.roll_back, self.last_change().number - 1, "undo", key=key)
 
     def merge(self, names: Iterable[str], into: str, *, key: str | None = None) -> int:

@@ -58,6 +58,7 @@ class LabelExamples:
         fresh = {one.tobytes() for one in newer.digests}
         kept = np.array([one.tobytes() not in fresh for one in self.digests], dtype=bool)
         asked = newer.asked | np.array([again.get(one.tobytes(), False) for one in newer.digests], dtype=bool)
+        since = newer if self.newer is None else self.newer.joined(newer)
         return LabelExamples(
             stack(self.rows[kept], newer.rows) if len(newer.digests) else self.rows,
             np.vstack((self.digests[kept], newer.digests)),
@@ -65,7 +66,7 @@ class LabelExamples:
             np.concatenate((self.asked[kept], asked)),
             newer.about or self.about,
             parts=self.parts,
-            newer=newer if self.newer is None else self.newer.joined(newer),
+            newer=since if self.parts else None,
         )
 
     def judged(self, estimate: Estimate | None) -> LabelExamples:

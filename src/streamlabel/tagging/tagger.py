@@ -313,7 +313,6 @@ class Tagger(ReadingTagger):
 
         keep_rows : keep what is needed to learn labels there as well as here: the features of fit's texts and their
             answers; never the texts themselves. Without, a new label needs texts for yes and for no.
-
         private : nobody else on this machine may read the directory; False leaves that to the umask
 
         Weights are rounded to float32. A vectoriser of the user's own is not stored, only its name.
@@ -510,16 +509,14 @@ class Tagger(ReadingTagger):
             return {name: one.more_content() for name, one in found.items()}
 
         if self._store is None:
-            past = self.classifier_
+            past, state = copy.copy(self.classifier_), self.classifier_.state_
             if number is not None:
-                past = copy.copy(past)
-                past.state_ = self.classifier_.state_.without(number)
-            grown = grow(past)
+                past.state_ = state.without(number)
+            self.classifier_ = grow(past)
             if number is not None:
-                grown.state_ = grown.state_.moved(number, self.classifier_.state_.n_fitted)
-            self.classifier_ = grown
-            judged(grown)
-            self._kept = {**{name: one for name, one in self._kept.items() if name not in names}, **found}
+                self.classifier_.state_ = self.classifier_.state_.moved(number, state.n_fitted)
+            judged(self.classifier_)
+            self._kept = {name: one for name, one in self._kept.items() if name not in names} | found
         elif number is None:
             grown = grow(self.classifier_)
             self._store.append(grown, beside=judged(grown))
@@ -577,8 +574,7 @@ class Tagger(ReadingTagger):
         for number in self._store.with_something_beside():
             name = self.classifier_.state_.names[number]
             try:
-                if (known := self._examples(number)) is not None:
-                    found[name] = known
+                found[name] = self._kept_of(number)
             except DataError as error:
                 warnings.warn(f"{error}; {name!r} goes on without them", stacklevel=2)
         return found
