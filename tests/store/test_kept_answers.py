@@ -276,7 +276,10 @@ def test_a_vacuum_makes_the_catalogue_small_again(many: Path) -> None:
     with ModelStore.open(many, "a") as store:
         freed = store.vacuum()
         store.rename("football", "soccer")  # the writer goes on
+        n_labels, bytes_a_row = len(store.label_names), 4 * store.n_features
     assert (many / "catalogue.db").stat().st_size < 0.8 * catalogue
+    (rows,) = many.glob("W-*")
+    assert rows.stat().st_size < (n_labels + 64) * bytes_a_row  # no room for the rows that went
     assert freed == pytest.approx(before - size(), abs=3 * 4096)
 
 
