@@ -58,33 +58,32 @@ def labels(model: Path, label: str | None, match: str, sort: str, revision: int 
         beside = _beside(store, {one.name for one in chosen})
         learned = _learned(store, chosen[0]) if wanted is not None and chosen else math.nan
         n_features = store.n_features
+    estimates = {name: parts[-1][1].get("estimate") for name, parts in beside.items()}
     chosen.sort(key=SORTS[sort])
     data: dict[str, Any] = {
         "revision": number,
         "n_labels": len(records),
         "bytes": {**dataclasses.asdict(sizes), "total": sizes.total},
         "labels": [
-            dataclasses.asdict(record)
-            | {"estimate": estimate_data(beside[record.name][-1][1]["estimate"] if record.name in beside else None)}
-            for record in chosen
+            dataclasses.asdict(record) | {"estimate": estimate_data(estimates.get(record.name))} for record in chosen
         ],
     }
     if wanted is not None:
         return write(data, as_json=as_json, text=lambda: "\n".join(
             _card(one, _known(beside.get(one["name"]), n_features, model), learned) for one in data["labels"]
         ))  # fmt: skip
-    estimates = [one["estimate"] for one in data["labels"]]
+    shown = [one["estimate"] for one in data["labels"]]
     rows = [
         [
             str(record.id), record.name, str(record.n_yes), str(record.n_no),
             "-" if record.n_unasked is None else str(record.n_unasked), f"{record.threshold:.3f}", record.origin,
             "yes" if record.anchored or record.share else "", str(record.born), record.born_at[:10],
-            *([_share(estimate, "precision"), _share(estimate, "recall")] if any(estimates) else []),
+            *([_share(estimate, "precision"), _share(estimate, "recall")] if any(shown) else []),
         ]
-        for record, estimate in zip(chosen, estimates, strict=True)
+        for record, estimate in zip(chosen, shown, strict=True)
     ]  # fmt: skip
     header = ["id", "label", "yes", "no", "not asked", "threshold", "from", "used past", "revision", "born"]
-    header += ["precision", "recall"] if any(estimates) else []
+    header += ["precision", "recall"] if any(shown) else []
     size = f"{megabytes(sizes.total)} on the disk, {megabytes(sizes.learning)} of it to go on learning"
     last = f"{plural(len(chosen), 'label')}, revision {number}, {size}"
     write(data, as_json=as_json, text=lambda: f"{format_table(header, rows, right=(0, 2, 3, 4, 5, 8, 10, 11))}\n{last}")
@@ -96,10 +95,10 @@ def _beside(store: StoredModel, names: set[str]) -> dict[str, list[tuple[int, An
     for number in store.with_something_beside():
         if (name := store.label_names[number]) in names:
             try:
-                found[name] = store.beside(number)
+                found[name] = [(one, content) for one, content in store.beside(number) if isinstance(content, dict)]
             except DataError as error:
                 remark(f"warning: {error.problem}; run 'streamlabel doctor {store.path}'")
-    return found
+    return {name: parts for name, parts in found.items() if parts}
 
 
 def _known(parts: list[tuple[int, Any]] | None, n_features: int, model: Path) -> LabelExamples | None:
