@@ -53,6 +53,7 @@ class Hint(Enum):
     VECTORIZER = "pass it again, fitted: vectorizer=..."
     VOCABULARY = "lower min_df, raise max_df or leave out stop_words"
     WAIT_OR_READ = "wait until that ends, or read with mode='r'"
+    WHOLE_MODEL = "roll back the whole model, rollback({})"
     WITHOUT_LEARNING = "use model(learning=False), or doctor(repair=True)"
 
 

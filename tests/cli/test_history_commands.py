@@ -135,10 +135,34 @@ def test_the_last_change_is_undone_and_brought_back(model: Path, call: Call, ask
     assert f"'streamlabel rollback {model} 3' brings it back" in said
     assert ModelStore.open(model).label_names[-1] == "football"
     again = ask(command, model)
-    assert (again["revision"], again["undone"]["number"], again["undone"]["action"]) == (5, 4, "rollback")
+    assert (again["revision"], again["undone"]["number"], again["undone"]["action"]) == (5, 2, "add")
+    assert "football" not in ModelStore.open(model).label_names
+    assert "there is no change to undo" in call(command, model, code=1).stderr
+    call("rollback", model, 3)
     assert ModelStore.open(model).label_names[-1] == "soccer"
     call("vacuum", model)
     assert "there is no change to undo" in call(command, model, code=1).stderr
+
+
+def test_undo_goes_back_step_by_step_past_what_is_undone(model: Path, call: Call, ask: Ask) -> None:
+    """The names after each step are those of an editor, played through by hand."""
+    last = lambda: ModelStore.open(model).label_names[-1]  # noqa: E731
+    for name in ("b", "c"):
+        call("rename", model, last(), name)
+    undone = [ask("undo", model)["undone"]["number"]]  # c
+    assert last() == "b"
+    call("rename", model, "b", "d")
+    call("rollback", model, 4)  # a change as any other: back to c
+    assert last() == "c"
+    for name in ("d", "b", "football"):
+        undone.append(ask("undo", model)["undone"]["number"])
+        assert last() == name
+    assert undone == [4, 7, 6, 3]
+    call("vacuum", model, "--keep-from", 3)
+    call("undo", model, code=1)  # what is before is forgotten
+    said = [one["action"] for one in ask("history", model)]
+    assert said == ["vacuum", *["undo"] * 3, "rollback", "rename", "undo", "rename", "rename", "add", "create"]
+    assert "undo      to 6" in call("history", model).stdout
 
 
 def test_doctor_speaks_to_people_at_a_shell(model: Path, tmp_path: Path, call: Call) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,7 @@ def test_mistakes_of_next(model: Path, pool: Path, tmp_path: Path, call: Call) -
     assert "did you mean" in call("next", model, "footbal", "--pool", pool, code=3).stderr
     assert "no such file" in call("next", model, "football", "--pool", tmp_path / "none", code=3).stderr
     assert "give both" in call("add-label", model, "football", "--asked", code=2).stderr
+    assert "nothing new about 'football'; give texts" in call("add-label", model, "football", "--more", code=1).stderr
     sampled = ("add-label", model, "football", "--more", "--sampled")
     assert "leave out --more" in call(*sampled, code=2).stderr
     assert ModelStore.open(model).revision == 2
@@ -133,6 +135,22 @@ def test_labels_show_what_is_expected_of_them(model: Path, ask: Ask, call: Call)
     assert "learned with" not in card
     call("threshold", model, "football", 0.9)
     assert "at the threshold that it was learned with, 0." in call("labels", model, "football").stdout
+
+
+def test_damaged_answers_are_told_and_the_list_goes_on(model: Path, call: Call, ask: Ask) -> None:
+    whole = ask("labels", model)["labels"]
+    with sqlite3.connect(model / "catalogue.db") as connection:
+        connection.execute("UPDATE part SET content = replace(content, 'about', 'abuot') WHERE name LIKE 'answers-%'")
+    connection.close()
+    result = call("labels", model, "--json")
+    listed = json.loads(result.stdout)["labels"]
+    assert [one | {"estimate": None} for one in whole] == listed
+    said = "warning: the answers of label 'football' are damaged"
+    assert said in result.stderr and f"run 'streamlabel doctor {model}'" in result.stderr  # noqa: PT018
+    shown = call("labels", model, "football")
+    assert said in shown.stderr and "football: id" in shown.stdout  # noqa: PT018
+    assert not call("labels", model, "--match", "farming").stderr
+    assert "answers of label 'football'" in call("doctor", model, code=1).stdout
 
 
 def test_a_threshold_is_tuned_on_labelled_texts(model: Path, tmp_path: Path, ask: Ask, call: Call) -> None:

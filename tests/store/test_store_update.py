@@ -89,3 +89,28 @@ def test_a_store_without_rows_and_a_later_label_are_refused(tmp_path, case):
         assert store.revision == 1
         with pytest.raises(ConflictError, match="is kept for what a model"):
             store.put_part("later", {})
+
+
+def test_one_label_goes_back_over_an_update_if_that_did_not_teach_it(tmp_path, case):
+    X, Y = case
+    _, store = create(tmp_path / "m", case)
+    with store:
+        store.rename("late", "later")
+        store.rename("a", "first")
+        store.update(X[160:200], Y[160:200, [1]], ["b"])
+        store.rename("b", "second")
+        store.update(X[200:], Y[200:, [3]], ["d"])
+        updated = store.model()
+        with pytest.raises(ConflictError, match=r"label 'd': an update .* roll back the whole model, rollback\(4\)"):
+            store.rollback(4, label="d")
+        with pytest.raises(ConflictError, match="an update lies between"):
+            store.rollback(1, label="second")
+        store.rollback(1, label="later")
+        store.rollback(1, label="first")
+        store.rollback(4, label="second")
+        assert store.label_names == (*NAMES, "late")
+        model = store.model()
+        assert np.array_equal(model.decision_function(X), updated.decision_function(X))
+        assert np.array_equal(model.state_.memory.later.known, updated.state_.memory.later.known)
+        store.update(X[160:200], Y[160:200, [1]], ["b"])
+        assert ModelStore.doctor(tmp_path / "m") == []

@@ -195,7 +195,7 @@ def test_learning_again_is_as_if_for_the_first_time(tagger: Tagger) -> None:
     report = tagger.relearn("football", yes=DATA.rows["football"])
     other.learn("railways", yes=DATA.rows["railways"])
     expected = other.learn("football", yes=DATA.rows["football"])
-    assert tagger.label_names_ == other.label_names_
+    assert tagger.label_names_[-2:] == other.label_names_[:-3:-1] == ("football", "railways")  # it keeps its place
     assert report.threshold == pytest.approx(expected.threshold, abs=1e-9)
     ours, theirs = ([dict(row)["football"] for row in model.suggest(DATA.unseen, k=ALL)] for model in (tagger, other))
     np.testing.assert_allclose(ours, theirs, atol=1e-9)

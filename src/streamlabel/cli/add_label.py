@@ -131,7 +131,7 @@ def open_model(path: Path, mode: str = "r", *, actor: str = "") -> tuple[ModelSt
 
 def _check_kept(store: ModelStore, label: str, model: Path) -> None:
     """An error unless the answers that a label was learned from are kept, so that others can be added."""
-    if store.beside(store.label_names.index(label)) is not None:
+    if store.beside(store.label_names.index(label)):
         return
     record = next(one for one in store.labels() if one.name == label)
     why = (

@@ -32,6 +32,7 @@ from streamlabel.validation import check_label_names
 
 if TYPE_CHECKING:
     from streamlabel.store.model_store import ModelStore
+    from streamlabel.tagging.examples import LabelExamples
 
 SORTS = {"arrival": lambda record: record.id, "name": lambda record: record.name.casefold(),
          "yes": lambda record: -record.n_yes}  # fmt: skip
@@ -56,57 +57,72 @@ def labels(model: Path, label: str | None, match: str, sort: str, revision: int 
         chosen = [one for one in records if wanted in (None, one.name) and match.casefold() in one.name.casefold()]
         beside = _beside(store, {one.name for one in chosen})
         learned = _learned(store, chosen[0]) if wanted is not None and chosen else math.nan
+        n_features = store.n_features
+    estimates = {name: parts[-1][1].get("estimate") for name, parts in beside.items()}
     chosen.sort(key=SORTS[sort])
     data: dict[str, Any] = {
         "revision": number,
         "n_labels": len(records),
         "bytes": {**dataclasses.asdict(sizes), "total": sizes.total},
         "labels": [
-            dataclasses.asdict(record) | {"estimate": estimate_data(beside.get(record.name, {}).get("estimate"))}
-            for record in chosen
+            dataclasses.asdict(record) | {"estimate": estimate_data(estimates.get(record.name))} for record in chosen
         ],
     }
     if wanted is not None:
         return write(data, as_json=as_json, text=lambda: "\n".join(
-            _card(one, beside.get(one["name"], {}), learned) for one in data["labels"]
+            _card(one, _known(beside.get(one["name"]), n_features, model), learned) for one in data["labels"]
         ))  # fmt: skip
-    estimates = [one["estimate"] for one in data["labels"]]
+    shown = [one["estimate"] for one in data["labels"]]
     rows = [
         [
             str(record.id), record.name, str(record.n_yes), str(record.n_no),
             "-" if record.n_unasked is None else str(record.n_unasked), f"{record.threshold:.3f}", record.origin,
             "yes" if record.anchored or record.share else "", str(record.born), record.born_at[:10],
-            *([_share(estimate, "precision"), _share(estimate, "recall")] if any(estimates) else []),
+            *([_share(estimate, "precision"), _share(estimate, "recall")] if any(shown) else []),
         ]
-        for record, estimate in zip(chosen, estimates, strict=True)
+        for record, estimate in zip(chosen, shown, strict=True)
     ]  # fmt: skip
     header = ["id", "label", "yes", "no", "not asked", "threshold", "from", "used past", "revision", "born"]
-    header += ["precision", "recall"] if any(estimates) else []
+    header += ["precision", "recall"] if any(shown) else []
     size = f"{megabytes(sizes.total)} on the disk, {megabytes(sizes.learning)} of it to go on learning"
     last = f"{plural(len(chosen), 'label')}, revision {number}, {size}"
     write(data, as_json=as_json, text=lambda: f"{format_table(header, rows, right=(0, 2, 3, 4, 5, 8, 10, 11))}\n{last}")
 
 
-def _beside(store: StoredModel, names: set[str]) -> dict[str, dict[str, Any]]:
-    """What is kept beside some labels (`tagging.examples`), as it is stored."""
-    numbers = {number: store.label_names[number] for number in store.with_something_beside()}
-    found = {name: store.beside(number) for number, name in numbers.items() if name in names}
-    return {name: content for name, content in found.items() if isinstance(content, dict)}
+def _beside(store: StoredModel, names: set[str]) -> dict[str, list[tuple[int, Any]]]:
+    """What is kept beside some labels (`tagging.examples`), as it is stored; a remark on those that are damaged."""
+    found = {}
+    for number in store.with_something_beside():
+        if (name := store.label_names[number]) in names:
+            try:
+                found[name] = [(one, content) for one, content in store.beside(number) if isinstance(content, dict)]
+            except DataError as error:
+                remark(f"warning: {error.problem}; run 'streamlabel doctor {store.path}'")
+    return {name: parts for name, parts in found.items() if parts}
+
+
+def _known(parts: list[tuple[int, Any]] | None, n_features: int, model: Path) -> LabelExamples | None:
+    """The answers of a label, read."""
+    if not parts:
+        return None
+    from streamlabel.tagging.examples import LabelExamples  # with scikit-learn, which takes a second
+
+    return LabelExamples.from_parts(parts, n_features, model)
 
 
 def _share(estimate: dict[str, Any] | None, measure: str) -> str:
     return "" if estimate is None or estimate[measure] is None else f"{estimate[measure]['value']:.0%}"
 
 
-def _card(one: dict[str, Any], beside: dict[str, Any], learned: float) -> str:
+def _card(one: dict[str, Any], known: LabelExamples | None, learned: float) -> str:
     """One label in words; ``learned`` is the threshold that its estimate is for."""
-    said, asked = beside.get("answers", []), beside.get("asked", [])
     given = f"{one['n_yes']:,} yes and {one['n_no']:,} no"
-    if said:
-        given = f"{sum(said)} yes and {len(said) - sum(said)} no, {plural(sum(asked), 'answer')} of these to questions"
+    if known is not None and len(known.answers):
+        n_yes, n_asked = int(known.answers.sum()), int(known.asked.sum())
+        given = f"{n_yes} yes and {len(known.answers) - n_yes} no, {plural(n_asked, 'answer')} of these to questions"
     lines = [
         f"{one['name']}: id {one['id']}, {one['origin']}, since revision {one['born']} ({one['born_at'][:10]})",
-        *([beside["about"]] if beside.get("about") else []),
+        *([known.about] if known is not None and known.about else []),
         f"learned from {given}; yes is a score above {one['threshold']:.3f}",
     ]
     if one["estimate"] is not None and learned != one["threshold"]:
@@ -224,7 +240,7 @@ def threshold(
         label = known_label(store.label_names, label, model)
         record = next(one for one in store.labels() if one.name == label)
         found: dict[str, Any] = {"label": label, "before": record.threshold, "learned": _learned(store, record)}
-        if precision is not None and store.beside(store.label_names.index(label)) is not None:
+        if precision is not None and store.beside(store.label_names.index(label)):
             found |= _learned_precisely(store, label, precision, pool, options, dry_run=dry_run)
         else:
             if tune is not None:

@@ -45,6 +45,7 @@ SHELL_WORDS = {
     Hint.VECTORIZER: "it can be used from Python only, with that vectoriser",
     Hint.VOCABULARY: "give more texts, or longer ones",
     Hint.WAIT_OR_READ: f"wait until that ends; {_STILL_READ}",
+    Hint.WHOLE_MODEL: "'streamlabel rollback MODEL {}' takes all labels back",
     Hint.WITHOUT_LEARNING: f"{_REPAIR} takes it out",
 }
 

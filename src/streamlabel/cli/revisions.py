@@ -68,8 +68,8 @@ def diff(model: Path, before: int, after: int | None, as_json: bool) -> None:
 def rollback(model: Path, revision: int | None, label: str | None, actor: str, dry_run: bool, as_json: bool) -> None:
     """Make MODEL what it was in REVISION, or one label what it was; without either, undo the last change.
 
-    That is a new revision: nothing is lost, and a roll-back can be rolled back. It is a change, too: without a REVISION
-    it undoes itself when it is repeated; to go further back, give the REVISION.
+    That is a new revision: nothing is lost, and a roll-back can be rolled back. That of a label without a REVISION is a
+    change of it, too: it undoes itself when it is repeated; to go further back, give the REVISION.
     """
     _go_back(model, revision, label, actor, dry_run, as_json)
 
@@ -80,7 +80,10 @@ def rollback(model: Path, revision: int | None, label: str | None, actor: str, d
 @dry_run_option
 @json_option
 def undo(model: Path, actor: str, dry_run: bool, as_json: bool) -> None:
-    """Undo the last change of MODEL, as rollback does without a REVISION; done twice, it brings the change back."""
+    """Undo the last change of MODEL, as rollback does without a REVISION; done twice, also the one before it.
+
+    Each is a new revision, so that nothing is lost: rollback to the number of a change brings it back.
+    """
     _go_back(model, None, None, actor, dry_run, as_json)
 
 
@@ -90,16 +93,14 @@ def _go_back(model: Path, revision: int | None, label: str | None, actor: str, d
         if revision is None and label is not None:
             revision = _revision_before(store, label)
         elif revision is None:
-            undone, *older = store.history()
-            if store.revision - 1 not in [one.number for one in older] or undone.action == "vacuum":
-                raise DataError("there is no change to undo", source=model)
-            revision = store.revision - 1
+            undone = store.last_change()
+            revision = undone.number - 1
         before = store.revision
         changes = _undone(store, revision, label)
         if dry_run:
             store.check_revision(revision, changes)
         else:
-            store.rollback(revision, label=label)
+            store.undo() if undone else store.rollback(revision, label=label)
             changes = store.diff(before)
         number = None if dry_run else store.revision
     _write_changes(changes, number, as_json, model, undone)

@@ -39,6 +39,7 @@ SERVICE_WORDS = {
     **dict.fromkeys((Hint.BACKUP, Hint.DOCTOR_OR_BACKUP), RESTORE),
     Hint.LABELS: "GET /labels lists all",
     Hint.LABEL_BY_LABEL: "choose a revision that is whole",
+    Hint.WHOLE_MODEL: "POST /rollback with the revision {}",
     Hint.WAIT_OR_READ: "try again in a moment",
 }
 

@@ -286,7 +286,7 @@ class _Learner(Tagger):
         """Learn a label, or more about one; Refusal if the answers are wrong, and then nothing has changed."""
         if more:
             check_known(name, self.label_names_)
-            if self.store.beside(self.label_names_.index(name)) is None:
+            if not self.store.beside(self.label_names_.index(name)):
                 raise Refusal(409, f"the answers that {name!r} was learned from are not kept; none can be added")
         elif name in self.label_names_:
             problem = f"label {name!r} is known already; choose another name, send answers for it, or DELETE it first"

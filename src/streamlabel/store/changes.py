@@ -6,7 +6,9 @@ begins others, so every revision can be read, and every change undone, until a v
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,11 +20,12 @@ from streamlabel.store.append import begin_versions, insert_labels, write_beside
 from streamlabel.store.assemble import assemble
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.damage import check_versions
-from streamlabel.store.format import CATALOGUE, PART, SPARSE
-from streamlabel.store.parts import ANSWERS, ARRAY_COLUMNS, Part, list_parts, read_part
+from streamlabel.store.format import CATALOGUE, DENSE, PART, SPARSE
+from streamlabel.store.parts import ANSWERS, ARRAY_COLUMNS, Part, continued, list_parts, read_part
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_files, read_meta
 from streamlabel.store.seals import place_seal, seal
 from streamlabel.store.segments import FileInfo, Place, Segment
+from streamlabel.store.sqlite import shrink
 from streamlabel.store.stored_rows import LATER, LEARNING, encode_later
 from streamlabel.store.writer import Change, StoreWriter
 from streamlabel.types import IntArray
@@ -65,11 +68,11 @@ def retire_labels(
         end_versions(change, [int(snapshot.labels[column]) for column in columns])
 
 
-def roll_back(writer: StoreWriter, snapshot: Snapshot, revision: int, key: str | None) -> None:
+def roll_back(writer: StoreWriter, snapshot: Snapshot, revision: int, action: str, key: str | None) -> None:
     """Make all labels and parts what they were in a revision: those that came later go, those that went return."""
     _check_revision(writer, snapshot, revision)
     connection = writer.connection
-    with writer.change("rollback", {"to": revision}, key) as change:
+    with writer.change(action, {"to": revision}, key) as change:
         before = {"revision": revision}
         back = {}
         for table in ("version", "part"):
@@ -108,17 +111,25 @@ def roll_back_label(writer: StoreWriter, snapshot: Snapshot, name: str, revision
     if found is None and len(snapshot.labels) == 1:
         raise DataError("a model needs at least one label; this one cannot go")
     then, now = (list_parts(connection, number).get(LATER) for number in (revision, snapshot.revision))
-    if then != now and found is not None:
-        raise ConflictError(
-            f"label {name!r}: an update lies between, whose texts are those of all labels; roll back the whole model, "
-            f"rollback({revision}), or update again"
-        )
+    other = found is not None and then != now and found[0] not in snapshot.classifiers
+    if other and any(_is_updated(writer, label, number) for number in (revision, snapshot.revision)):
+        problem = f"label {name!r}: an update lies between, which taught it together with others"
+        raise ConflictError(problem, hint=Hint.WHOLE_MODEL, hint_value=str(revision))
     with writer.change("rollback", {"label": name, "to": revision}, key) as change:
         end_versions(change, [label])
         if found is not None:
             check_versions(writer.folder, connection, [found[3]], revision)
             begin_versions(change, [(label, *found[:3])])
             _revive_answers(writer, change, int(found[0]))
+
+
+def _is_updated(writer: StoreWriter, label: int, revision: int) -> bool:
+    """Whether a label (id) was learned from texts of updates, as a revision has them."""
+    if LATER not in list_parts(writer.connection, revision):
+        return False
+    files = read_files(writer.connection, writer.folder, writer.n_features)
+    arrays = read_part(writer.folder, writer.connection, files, LATER, revision).arrays
+    return label in arrays["labels"][arrays["again"]]
 
 
 def put_part(writer: StoreWriter, snapshot: Snapshot, name: str, part: Part, key: str | None) -> None:
@@ -160,12 +171,16 @@ def _replace(
 
 def _revive_answers(writer: StoreWriter, change: Change, classifier: int) -> None:
     """Bring back the answers that a classifier was learned from, if a roll-back of the whole has ended them."""
-    name = f"{ANSWERS}{classifier}"
-    query = "SELECT number, retired FROM part WHERE name = ? ORDER BY number DESC LIMIT 1"
-    last = change.connection.execute(query, (name,)).fetchone()
-    if last is not None and last[1] is not None:
-        _check_parts(writer, [last[0]], int(last[1]) - 1)
-        _revive_part(change, int(last[0]))
+    query = "SELECT number, retired, content FROM part WHERE name = ? ORDER BY number DESC LIMIT 1"
+    following: int | None = classifier
+    while following is not None:
+        last = change.connection.execute(query, (f"{ANSWERS}{following}",)).fetchone()
+        if last is None:
+            return
+        if last[1] is not None:
+            _check_parts(writer, [last[0]], int(last[1]) - 1)
+            _revive_part(change, int(last[0]))
+        following = _continued(following, last[2])
 
 
 def _revive_part(change: Change, number: int) -> None:
@@ -272,7 +287,7 @@ def vacuum(writer: StoreWriter, snapshot: Snapshot, keep_from: int | None) -> in
     """Forget the revisions before ``keep_from`` (default: all but the newest); returns the bytes that were freed.
 
     Commit first, then the files: a reader that has them mapped keeps them, and a crash in between leaves files that
-    are in no catalogue, which doctor removes.
+    are in no catalogue, which doctor removes. Last the catalogue is made as small as it can be.
     """
     newest, oldest = latest_revision(writer.connection, snapshot.folder), oldest_revision(writer, snapshot)
     if keep_from is not None and not oldest <= keep_from <= newest:
@@ -292,7 +307,8 @@ def vacuum(writer: StoreWriter, snapshot: Snapshot, keep_from: int | None) -> in
     for info in gone:
         with suppress(OSError):  # a system that cannot delete what is mapped: doctor does it later
             (snapshot.folder / info.name).unlink()
-    return sum(info.n_bytes for info in gone) - sum(info.n_bytes for n, info in after.items() if n not in before)
+    moved = sum(info.n_bytes for n, info in after.items() if n not in before)
+    return sum(info.n_bytes for info in gone) - moved + shrink(writer.connection)
 
 
 def _forget_history(change: Change, first: int) -> None:
@@ -300,7 +316,7 @@ def _forget_history(change: Change, first: int) -> None:
     run = change.connection.execute
     run("DELETE FROM version WHERE retired IS NOT NULL AND retired <= ?", (first,))
     run("DELETE FROM classifier WHERE id NOT IN (SELECT classifier FROM version)")
-    left = {f"{ANSWERS}{number}" for (number,) in run("SELECT id FROM classifier").fetchall()}
+    left = _needed_answers(change, {number for (number,) in run("SELECT id FROM classifier").fetchall()})
     for (name,) in run("SELECT name FROM part WHERE retired IS NULL").fetchall():
         if name.startswith(ANSWERS) and name not in left:
             change.end("part", "name = ?", (name,))
@@ -308,6 +324,24 @@ def _forget_history(change: Change, first: int) -> None:
     run("DELETE FROM part_array WHERE part NOT IN (SELECT number FROM part)")
     for table in ("relation", "answer"):
         run(f"DELETE FROM {table} WHERE classifier NOT IN (SELECT id FROM classifier)")
+
+
+def _needed_answers(change: Change, classifiers: set[int]) -> set[str]:
+    """The names of the parts with the answers of these classifiers, and of all that these continue."""
+    needed: set[int | None] = {*classifiers}
+    parts = change.connection.execute("SELECT name, content FROM part").fetchall()
+    mine = [(int(name[len(ANSWERS) :]), content) for name, content in parts if re.fullmatch(rf"{ANSWERS}\d+", name)]
+    for number, content in sorted(mine, reverse=True):  # what is continued has a lower number
+        if number in needed:
+            needed.add(_continued(number, content))
+    return {f"{ANSWERS}{number}" for number in needed}
+
+
+def _continued(classifier: int, content: str) -> int | None:
+    """As `parts.continued`, from JSON; None also if it is damaged, which doctor tells."""
+    with suppress(ValueError, TypeError, RecursionError):
+        return continued(classifier, json.loads(content))
+    return None
 
 
 def _move_rows(writer: StoreWriter, change: Change, snapshot: Snapshot, files: dict[int, FileInfo]) -> None:
@@ -321,8 +355,8 @@ def _move_rows(writer: StoreWriter, change: Change, snapshot: Snapshot, files: d
     old = [number for number, info in files.items() if info.kind != PART]
     segments = {number: Segment(snapshot.folder, files[number]) for number in old}
     writer.forget()
-    for full in old:
-        writer.count(files[full], files[full].n_rows, files[full].n_bytes)
+    for full in old:  # without rows, as they do not count for the room of the new ones
+        writer.count(files[full], 0 if files[full].kind == DENSE else files[full].n_rows, files[full].n_bytes)
     for position, (number, label, segment_number, slot, start, nnz, expected, intercept) in enumerate(rows):
         segment, place = segments[segment_number], Place(segment_number, slot, start, nnz)
         problem = segment.problem(place, expected, intercept)

@@ -24,7 +24,7 @@ from streamlabel.store.changes import end_versions
 from streamlabel.store.damage import DamagedVersion, damaged_versions
 from streamlabel.store.format import CATALOGUE, HEADER_SIZE
 from streamlabel.store.guard import UnreadableError, open_regular
-from streamlabel.store.parts import ARRAY_COLUMNS, read_part
+from streamlabel.store.parts import ANSWERS, ARRAY_COLUMNS, read_beside, read_part
 from streamlabel.store.reader import latest_revision, read_files, read_meta
 from streamlabel.store.seals import digest_by_revision, facts_seal, part_checksum, seal
 from streamlabel.store.segments import create_file, header_of, header_problem, sync_directory, write_at
@@ -211,12 +211,21 @@ def _parts(folder: Path) -> Iterator[Finding]:
     with reading(folder) as connection:
         files = read_files(connection, folder, int(read_meta(connection, folder)["n_features"]))
         newest = latest_revision(connection, folder)
+        query = "SELECT c.id, v.name FROM classifier c JOIN version v ON v.label = c.label WHERE v.retired IS NULL"
+        owners = dict(connection.execute(query).fetchall())
         for (name,) in connection.execute("SELECT name FROM part WHERE retired IS NULL").fetchall():
+            where, lost = f"part {name!r}", WITHOUT.get(name, "what it held is lost; put it again")
+            found = re.fullmatch(rf"{ANSWERS}(\d+)", name)
             try:
                 read_part(folder, connection, files, name, newest, lenient=True)
+                if found:  # and those that it continues
+                    read_beside(folder, connection, int(found[1]), newest)
             except (DataError, NotFoundError) as error:
-                remedy = f"repair takes the part out: {WITHOUT.get(name, 'what it held is lost; put it again')}"
-                yield Finding("part", name, f"part {name!r}", str(error.args[0]), remedy)
+                if found:
+                    owner = owners.get(int(found[1]))
+                    where += "" if owner is None else f", answers of label {owner!r}"
+                    lost = "the label stays; to give it more answers, learn it anew from all of them"
+                yield Finding("part", name, where, str(error.args[0]), f"repair takes the part out: {lost}")
         query = "SELECT number, name, content, checksum, retired FROM part WHERE retired IS NOT NULL"
         for number, name, content, expected, retired in connection.execute(query).fetchall():
             arrays = connection.execute(f"SELECT {ARRAY_COLUMNS} FROM part_array WHERE part = ?", (number,)).fetchall()

@@ -204,7 +204,13 @@ class ModelStore(StoredModel):
             return self._change(changes.roll_back_label, label, revision, key=key)
         if revision is None:
             raise DataError("say where to go: rollback(revision), or which label: rollback(label=...)")
-        return self._change(changes.roll_back, revision, key=key)
+        return self._change(changes.roll_back, revision, "rollback", key=key)
+
+    def undo(self, *, key: str | None = None) -> int:
+        """Undo the last change; repeated, the one before it, and so on. `rollback` to its revision brings one back."""
+        if (done := self._done(key)) is not None:
+            return done
+        return self._change(changes.roll_back, self.last_change().number - 1, "undo", key=key)
 
     def merge(self, names: Iterable[str], into: str, *, key: str | None = None) -> int:
         """Put one label in place of several (`store.merge`)."""

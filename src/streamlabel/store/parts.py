@@ -113,6 +113,25 @@ def read_part(
     return Part(value, arrays)
 
 
+def read_beside(folder: Path, connection: sqlite3.Connection, classifier: int, revision: int) -> list[tuple[int, Any]]:
+    """What is kept beside a classifier, (number, content), after what it continues; [] if there is nothing."""
+    found: list[tuple[int, Any]] = []
+    following: int | None = classifier
+    while following is not None and (found or part_number(connection, f"{ANSWERS}{following}", revision) is not None):
+        content = read_part(folder, connection, {}, f"{ANSWERS}{following}", revision).content
+        found.insert(0, (following, content))
+        following = continued(following, content)
+    return found
+
+
+def continued(classifier: int, content: Any) -> int | None:
+    """The earlier classifier whose answers those of a classifier continue; None if they are all that it has."""
+    after = content.get("after") if isinstance(content, dict) else None
+    if after is not None and (type(after) is not int or not 0 < after < classifier):
+        raise DataError(f"part '{ANSWERS}{classifier}' says that it continues {after!r}; it is damaged")
+    return after
+
+
 def _read_array(
     folder: Path,
     files: Mapping[int, FileInfo],

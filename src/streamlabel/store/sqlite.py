@@ -122,6 +122,22 @@ def writing(folder: Path) -> sqlite3.Connection:
         return connection
 
 
+def shrink(connection: sqlite3.Connection) -> int:
+    """Give the free pages of the writer's catalogue back to the disk, all or none; returns how many bytes."""
+    free, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_size"))
+    if not free:
+        return 0
+    connection.set_authorizer(None)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 1)  # VACUUM attaches the copy that it makes
+    try:
+        connection.execute("VACUUM")
+    except sqlite3.OperationalError:  # no room for the copy, or somebody reads: the pages are used for what comes next
+        return 0
+    finally:
+        _harden(connection, WRITES)
+    return int(free * size)
+
+
 def _upgrade_in_place(connection: sqlite3.Connection, folder: Path) -> None:
     """Turn the catalogue of an older release into one of this one, whole or not at all."""
     connection.execute("PRAGMA trusted_schema = OFF")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streamlabel.errors import DataError, NotFoundError
+from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.damage import check_labels
 from streamlabel.store.history import (
@@ -30,7 +30,7 @@ from streamlabel.store.history import (
     read_sizes,
     records_of,
 )
-from streamlabel.store.parts import ANSWERS, Part, list_parts, part_number, read_part
+from streamlabel.store.parts import ANSWERS, Part, list_parts, read_beside, read_part
 from streamlabel.store.reader import LIVE, Snapshot, damaged_columns, load_snapshot, read_files, read_snapshot
 from streamlabel.store.segments import map_file
 from streamlabel.store.sqlite import copied, explain
@@ -127,6 +127,18 @@ class StoredModel:
         with self._catalogue() as connection:
             return read_history(connection, self.path, label)
 
+    def last_change(self) -> Revision:
+        """The newest change that is not undone; DataError if there is none, or none that can be undone."""
+        newest = self.revision
+        for one in self.history():
+            if one.number <= newest and one.action == "undo":
+                newest = one.detail["to"]
+            elif one.number <= newest and one.action != "vacuum":
+                if one.number > self._snapshot.meta["oldest"]:
+                    return one
+                break
+        raise DataError("there is no change to undo", source=self.path)
+
     def diff(self, before: int, after: int | None = None) -> list[LabelChange]:
         """The changes of the labels between two revisions; up to the one that is read by default."""
         with self._catalogue() as connection:
@@ -154,13 +166,15 @@ class StoredModel:
             files = read_files(connection, self.path, self.n_features)
             return read_part(self.path, connection, files, name, self.revision, maps=self._maps())
 
-    def beside(self, number: int) -> Any:
-        """What is kept beside a label of this number (`ModelStore.append`); None if there is nothing."""
-        name = f"{ANSWERS}{int(self._snapshot.classifiers[number])}"
-        with self._catalogue() as connection:
-            if part_number(connection, name, self.revision) is None:
-                return None
-            return read_part(self.path, connection, {}, name, self.revision).content
+    def beside(self, number: int) -> list[tuple[int, Any]]:
+        """What is kept beside a label of this number (`parts.read_beside`), oldest first; [] if there is nothing."""
+        classifier = int(self._snapshot.classifiers[number])
+        try:
+            with self._catalogue() as connection:
+                return read_beside(self.path, connection, classifier, self.revision)
+        except (DataError, NotFoundError) as error:
+            problem = f"the answers of label {self.label_names[number]!r} are damaged ({error.args[0]})"
+            raise DataError(problem, hint=Hint.DOCTOR) from error
 
     def with_something_beside(self) -> list[int]:
         """The numbers of the labels for which `beside` has something."""

@@ -156,7 +156,14 @@ class ModelState:
 
         Codes of other labels lose their entry for it, as the relation has no other end any more.
         """
-        kept = np.delete(np.arange(len(self.names)), number)
+        return self._taken(np.delete(np.arange(len(self.names)), number), self.n_fitted - (number < self.n_fitted))
+
+    def moved(self, number: int, n_fitted: int) -> ModelState:
+        """The same model with its last label at this place; ``n_fitted`` is then the number of labels of `fit`."""
+        return self._taken(np.insert(np.arange(len(self.names) - 1), number, len(self.names) - 1), n_fitted)
+
+    def _taken(self, kept: IntArray, n_fitted: int) -> ModelState:
+        """The same model with these labels only, in this order."""
         everything = self.labels()
         codes = sparse.csc_array(everything.codes[kept][:, kept])
         smaller = ModelState.begin(
@@ -168,7 +175,7 @@ class ModelState:
             [everything.reports[old] for old in kept.tolist()],
             codes,
             loss=self.loss, settings=self.settings, beta=self.beta, strength=self.strength, basis=self.basis,
-            n_fitted=self.n_fitted - (number < self.n_fitted),
+            n_fitted=n_fitted,
         )  # fmt: skip
         if self.memory is None:
             return smaller

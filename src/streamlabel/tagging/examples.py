@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -17,7 +18,7 @@ from streamlabel.streaming.found import Examples, stack
 from streamlabel.tagging.text_answers import DIGEST, digest
 from streamlabel.types import BoolArray
 
-FORMAT = 1
+ALONE, CONTINUING = 1, 2  # formats: all answers of a label, or those after the ones of an earlier classifier
 _INTERVALS = ("precision", "recall", "average_precision", "rate")
 
 
@@ -28,6 +29,7 @@ class LabelExamples:
     rows : (n, d), as the vectoriser made them;   digests : (n, 16) uint8, by which a text is recognised
     answers, asked : (n,) bool, as in `streaming.found.Examples`
     about : the description that it was learned with;   estimate : how good it was thought to be
+    parts : what a store has of them, (classifier, answers), the oldest first;   newer : those that it has not
     """
 
     rows: Any
@@ -36,6 +38,8 @@ class LabelExamples:
     asked: BoolArray
     about: str = ""
     estimate: Estimate | None = None
+    parts: tuple[tuple[int, LabelExamples], ...] = ()
+    newer: LabelExamples | None = None
 
     @classmethod
     def of(cls, texts: Sequence[str], rows: Any, answers: Sequence[bool], *, asked: bool, about: str) -> LabelExamples:
@@ -54,23 +58,37 @@ class LabelExamples:
         fresh = {one.tobytes() for one in newer.digests}
         kept = np.array([one.tobytes() not in fresh for one in self.digests], dtype=bool)
         asked = newer.asked | np.array([again.get(one.tobytes(), False) for one in newer.digests], dtype=bool)
+        since = newer if self.newer is None else self.newer.joined(newer)
         return LabelExamples(
             stack(self.rows[kept], newer.rows) if len(newer.digests) else self.rows,
             np.vstack((self.digests[kept], newer.digests)),
             np.concatenate((self.answers[kept], newer.answers)),
             np.concatenate((self.asked[kept], asked)),
             newer.about or self.about,
+            parts=self.parts,
+            newer=since if self.parts else None,
         )
 
     def judged(self, estimate: Estimate | None) -> LabelExamples:
         """The same answers with another estimate."""
         return replace(self, estimate=estimate)
 
-    def content(self) -> dict[str, Any]:
-        """The answers as values that JSON knows."""
+    def more_content(self) -> dict[str, Any]:
+        """The newest of these answers, to be kept after those that a store has.
+
+        Parts that are not twice as large are written again with them: so parts more than halve from one to the next,
+        few have to be read, and an answer is written a few times only.
+        """
+        older, newest = list(self.parts), self if self.newer is None else self.newer
+        while older and len(older[-1][1].answers) <= 2 * len(newest.answers):
+            newest = older.pop()[1].joined(newest)
+        return newest.judged(self.estimate).content(older[-1][0] if older else None)
+
+    def content(self, after: int | None = None) -> dict[str, Any]:
+        """The answers as values that JSON knows; ``after`` is the classifier whose answers they continue."""
         rows = sparse.csr_array(self.rows)
         return {
-            "format": FORMAT,
+            **({"format": ALONE} if after is None else {"format": CONTINUING, "after": after}),
             "dense": isinstance(self.rows, np.ndarray),
             "about": self.about,
             "estimate": None if self.estimate is None else _estimate_content(self.estimate),
@@ -83,11 +101,18 @@ class LabelExamples:
         }
 
     @classmethod
+    def from_parts(cls, contents: Sequence[tuple[int, Any]], n_features: int, source: object) -> LabelExamples:
+        """Read the answers that a store keeps of a label, (classifier, content), the oldest first."""
+        parts = tuple((number, cls.from_content(content, n_features, source)) for number, content in contents)
+        whole = functools.reduce(LabelExamples.joined, (one for _, one in parts))
+        return replace(whole, estimate=parts[-1][1].estimate, parts=parts, newer=None)
+
+    @classmethod
     def from_content(cls, content: Any, n_features: int, source: object) -> LabelExamples:
         """Read what `content` wrote; DataError if it is something else."""
         try:
-            if content["format"] != FORMAT:
-                raise ValueError(f"its format is {content['format']!r}; this version reads {FORMAT}")
+            if content["format"] != (CONTINUING if "after" in content else ALONE):
+                raise ValueError(f"its format is {content['format']!r}; this version reads {ALONE} and {CONTINUING}")
             answers, asked = (np.array(content[key], dtype=bool) for key in ("answers", "asked"))
             digests = _array(content["digests"], np.uint8).reshape(-1, DIGEST)
             indptr = np.concatenate(([0], np.cumsum(np.array(content["lengths"], dtype=np.int64))))

@@ -6,6 +6,7 @@ import copy
 import functools
 import os
 import time
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -312,7 +313,6 @@ class Tagger(ReadingTagger):
 
         keep_rows : keep what is needed to learn labels there as well as here: the features of fit's texts and their
             answers; never the texts themselves. Without, a new label needs texts for yes and for no.
-
         private : nobody else on this machine may read the directory; False leaves that to the umask
 
         Weights are rounded to float32. A vectoriser of the user's own is not stored, only its name.
@@ -397,9 +397,7 @@ class Tagger(ReadingTagger):
 
     def in_memory(self) -> Tagger:
         """A tagger of the same labels that lives in memory: what it learns is not stored."""
-        copied = copy.copy(self)
-        copied._kept, copied._later, copied._store = self._all_examples(), self._later_digests(), None
-        return copied
+        return copy.copy(self)
 
     def __getstate__(self) -> Any:
         """A copy, or a pickle, lives in memory: it does not write where this one does."""
@@ -463,6 +461,8 @@ class Tagger(ReadingTagger):
         batch = [
             read_answers(name, *two_sides(name, sides), self._index) for name, sides in zip(names, given, strict=True)
         ]
+        if more and pool is precision is None and not any(one.keys or about.get(one.name) for one in batch):
+            raise DataError(f"nothing new about {names[0]!r}; give texts for yes or for no, a description or a pool")
         looked = self._judging(pool)
         found: dict[str, LabelExamples] = {}
         n_background = 0
@@ -506,16 +506,17 @@ class Tagger(ReadingTagger):
             reports = {name: model.state_.reports[model.state_.names.number(name)] for name in found}
             for name, report in reports.items():
                 found[name] = found[name].judged(report.estimate)
-            return {name: one.content() for name, one in found.items()}
+            return {name: one.more_content() for name, one in found.items()}
 
         if self._store is None:
-            past = self.classifier_
+            past, state = copy.copy(self.classifier_), self.classifier_.state_
             if number is not None:
-                past = copy.copy(past)
-                past.state_ = self.classifier_.state_.without(number)
+                past.state_ = state.without(number)
             self.classifier_ = grow(past)
+            if number is not None:
+                self.classifier_.state_ = self.classifier_.state_.moved(number, state.n_fitted)
             judged(self.classifier_)
-            self._kept = {**{name: one for name, one in self._kept.items() if name not in names}, **found}
+            self._kept = {name: one for name, one in self._kept.items() if name not in names} | found
         elif number is None:
             grown = grow(self.classifier_)
             self._store.append(grown, beside=judged(grown))
@@ -551,10 +552,10 @@ class Tagger(ReadingTagger):
         """The answers that a label was learned from; None if they were not kept."""
         if self._store is None:
             return self._kept.get(self.classifier_.state_.names[number])
-        content = self._store.beside(number)
-        if content is None:
+        contents = self._store.beside(number)
+        if not contents:
             return None
-        return LabelExamples.from_content(content, self.classifier_.n_features_in_, self._store.path)
+        return LabelExamples.from_parts(contents, self.classifier_.n_features_in_, self._store.path)
 
     def _kept_of(self, number: int) -> LabelExamples:
         if (known := self._examples(number)) is None:
@@ -571,9 +572,11 @@ class Tagger(ReadingTagger):
             return dict(self._kept)
         found = {}
         for number in self._store.with_something_beside():
-            known = self._examples(number)
-            assert known is not None
-            found[self.classifier_.state_.names[number]] = known
+            name = self.classifier_.state_.names[number]
+            try:
+                found[name] = self._kept_of(number)
+            except DataError as error:
+                warnings.warn(f"{error}; {name!r} goes on without them", stacklevel=2)
         return found
 
     def _grown_label(self, name: str) -> int:
