@@ -179,8 +179,8 @@ def test_new_labels_take_the_logistic_loss_where_it_is_better(rng, rows):
 
 def test_new_labels_stay_with_squared_without_evidence(rng):
     X = rng.standard_normal((300, 8))
-    Y = (rng.random((300, 12)) < 0.3).astype(int)  # nothing can be learned
-    clf = StreamingLabelClassifier().fit(X, Y[:, :9]).add_labels(X, Y[:, 9:])
+    Y = (rng.random((300, 40)) < 0.3).astype(int)  # nothing can be learned
+    clf = StreamingLabelClassifier().fit(X, Y[:, :36]).add_labels(X, Y[:, 36:])
     assert {report.loss for report in clf.reports_} == {"squared"}
     assert StreamingLabelClassifier.from_coef(np.ones((2, 8)), loss="auto").loss_ == "squared"
 

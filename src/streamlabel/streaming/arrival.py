@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from streamlabel.classifier.coordinates import affords_coordinates
 from streamlabel.classifier.losses import log_odds_span
 from streamlabel.classifier.ridge import PreparedRidge, make_ridge
 from streamlabel.classifier.solve import FACTOR_LIMIT, too_large
@@ -32,7 +33,7 @@ from streamlabel.streaming.kept_rows import positive_rows
 from streamlabel.streaming.other_losses import learn_with_loss, row_unit
 from streamlabel.streaming.past import best_beta, fixed_lam
 from streamlabel.streaming.state import LabelBatch, ModelState
-from streamlabel.streaming.trials import LAM, LabelReport, Recipe, Trial, choose_recipe, sketch
+from streamlabel.streaming.trials import LAM, N_SKETCH, LabelReport, Recipe, Trial, choose_recipe, sketch
 from streamlabel.types import CSR, FloatArray, IntArray
 
 MOST_SCORED = 512  # labels that may enter a code by their scores
@@ -253,7 +254,12 @@ def _recipe(parameters: Parameters, state: ModelState, X: CSR | FloatArray, ever
         if parameters.loss != "auto" or parameters.beta != "auto" or coupled or large:
             mixes = mixes[:1]
         chosen = choose_recipe(
-            trials, anchors=lam is not None, metrics=metric is not None, mixes=mixes, scoring=parameters.scoring
+            trials,
+            anchors=lam is not None,
+            metrics=metric is not None,
+            mixes=mixes,
+            scoring=parameters.scoring,
+            few=affords_coordinates(X.shape, N_SKETCH),
         )
         if state.loss != "squared":
             chosen = replace(chosen, strength=chosen.other_strength)

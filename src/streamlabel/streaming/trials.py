@@ -277,11 +277,11 @@ class _Hidden:
         """What was found."""
         measures, lines = np.full((len(RECIPES), 5), np.nan), np.tile([1.0, 0.0], (len(RECIPES), 1))
         for number, way in enumerate(RECIPES):
-            scores = self.scores.get(way if not way.mix else way._replace(mix=1.0))
+            scores = self.scores.get(way if not way.mix else Way(1.0, *way[1:]))
             if scores is None or (0.0 < way.mix < 1.0 and not self.squared):
                 continue
             if way.mix and self.squared:
-                ridge = self.scores[way._replace(mix=0.0)]
+                ridge = self.scores[Way(0.0, *way[1:])]
                 lines[number] = common_line(scores, ridge)
                 scores = (1.0 - way.mix) * ridge + way.mix * (lines[number, 0] * scores + lines[number, 1])
             measures[number] = measure(self.truth, scores)
@@ -304,22 +304,25 @@ def choose_recipe(
     *,
     anchors: bool = True,
     metrics: bool = True,
+    few: bool = True,
     mixes: Sequence[float] = (0.0, *_MIXES),
     scoring: str = "balanced",
 ) -> Recipe:
     """Choose the recipe with the largest mean gain over learning alone with the first of these mixes of losses.
 
-    The gain of "balanced" is the mean of P@k (three together), AUC and average precision, less what the recipe falls
-    short, on each, of the better of the losses alone; of the other `SCORINGS` it is that measure's. It must exceed its
-    standard error and three tenths of a point; if the past is not used, two standard errors and a tenth. All is compared in hundredths of a
+    The gain of "balanced" is the mean of P@k (three together), AUC and average precision; of the other `SCORINGS` it is
+    that measure's. It must exceed its standard error and three tenths of a point; if the past is not used, two standard
+    errors and a tenth. Of those that do, the best is taken; with "balanced" what a recipe falls short, on each measure,
+    of the better of the losses alone counts against it. All is compared in hundredths of a
     point, and ties go to the recipe that stands first in `RECIPES`: alone before with the past, without a metric before
     with one, without a code before with one, weaker pulls before stronger. ``anchors`` or ``metrics`` False leaves
-    recipes with them out.
+    recipes with them out, ``few`` False those with a metric under another loss: there are too many rows for it.
     """
     measures = np.stack([trial.measures for trial in trials])
     own = next(number for number, way in enumerate(RECIPES) if way.mix == mixes[0])
     able = np.asarray(~np.isnan(measures).any(axis=(0, 2)))
     able &= [way.mix in mixes and (anchors or way.lam is None) and (metrics or not way.share) for way in RECIPES]
+    able &= [few or not (way.mix and way.share) for way in RECIPES]
     single = able & [way.mix in (0.0, 1.0) and not way.share and way.lam is None for way in RECIPES]
     gains = measures - measures[:, own : own + 1]
     overall = scored(gains, scoring)
@@ -328,12 +331,11 @@ def choose_recipe(
         means = gains.mean(axis=0)
         short = np.maximum(means[single].max(axis=0) - means - _FORGIVEN, 0.0)
         value = value - 3.0 * overall_of(short)
-        value = value - value[own]
     error = overall.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros(len(RECIPES))
     value = points(value)
     past = np.array([way.share > 0.0 or way.lam is not None for way in RECIPES])
     bar = np.where(past, np.maximum(points(error), LEAST_GAIN), np.maximum(2.0 * points(error), _LEAST_ALONE))
-    allowed = able & (value > bar)
+    allowed = able & (points(overall.mean(axis=0)) > bar)
     allowed[own] = True
     best = int(np.where(allowed, value, -np.inf).argmax())
     others = np.where(allowed & (np.arange(len(RECIPES)) != best), value, -np.inf)
