@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,6 +63,24 @@ def test_found_examples_do_not_fire_everywhere(tagger: Tagger, n_yes: int, n_no:
     assert np.mean(quality) > 0.85
     assert max(often) < 0.1
     assert np.mean(often) > 0.005
+
+
+def test_a_label_of_a_batch_is_what_it_is_alone(tagger: Tagger) -> None:
+    """To the bit, though the answers of its neighbours lie in the same pool; sampled answers are taken together."""
+    answers = {name: (DATA.rows[name][:3], [i for i in range(9) if i not in DATA.rows[name]]) for name in NEW}
+    many = copy.copy(tagger)
+    reports = many.learn_many(answers, about={"railways": "trains and their tracks"})
+    for name, together in zip(NEW, reports, strict=True):
+        alone = copy.copy(tagger)
+        about = "trains and their tracks" if name == "railways" else ""
+        report = alone.learn(name, *answers[name], about=about)
+        assert replace(report, seconds=0.0) == replace(together, seconds=0.0)
+        here, there = (one.classifier_.state_ for one in (alone, many))
+        mine, theirs = here.names.number(name), there.names.number(name)
+        np.testing.assert_array_equal(here.classifiers.weights([mine]), there.classifiers.weights([theirs]))
+        assert here.classifiers.intercept[mine] == there.classifiers.intercept[theirs]
+        for part in ("thresholds", "slope", "offset"):
+            assert getattr(here.decisions, part)[mine] == getattr(there.decisions, part)[theirs]
 
 
 def test_the_report_says_how_often_it_fires_on_the_pool(tagger: Tagger) -> None:

@@ -22,7 +22,6 @@ from streamlabel.streaming.arrival import learn_labels
 from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import Decisions, sigmoid
 from streamlabel.streaming.found import (
-    SMALLEST_POOL,
     Examples,
     Pool,
     found_recipe,
@@ -383,29 +382,30 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         pool: CSR | FloatArray | None = None,
         names: Directions | None = None,
         texts: Sequence[str] = (),
+        left: Mapping[str, IntArray] | None = None,
     ) -> dict[str, tuple[FoundRecipe, Judgement]]:
         """Learn new labels from examples (`streaming.found`), all or none; ``texts`` say what each of them is called.
 
+        left : for each label the rows of the pool that were not answered for it, so that it is as if it came alone
         Returns, for each label, the recipe that was used and what is known about its scores on the pool.
         """
         state = self.state_
         if state.classes is not None:
             raise DataError("the model was fitted on a vector of classes; fit it on a 0/1 label matrix to add labels")
         parameters = checked_parameters(self)
+        check_settings(parameters, state.settings)
         for name in examples:
             if name in state.names:
                 raise ConflictError(f"label name {name!r} is taken; choose another name")
         if pool is None and state.memory is not None:
             pool = state.memory.X
-        if pool is None or pool.shape[0] < SMALLEST_POOL:
-            n_rows = 0 if pool is None else int(pool.shape[0])
-            raise DataError(f"a pool of {n_rows} rows is too small; give some hundred rows as they come")
+        pool = sparse.csr_array((0, self.n_features_in_)) if pool is None else pool
         found = {}
         with one_thread():
-            parts = Pool.of(pool, parameters.random_state)
             named = None if names is None else names(texts)
             for place, (name, one) in enumerate(examples.items()):
                 check_scale(one.rows)
+                parts = Pool.of(pool, parameters.random_state, None if left is None else left[name])
                 recipe = found_recipe(self.state_, int(one.answers.sum()), names, parameters.random_state)
                 direction = None if named is None else named[:, :, place]
                 _check_examples(name, one, recipe, direction)

@@ -48,7 +48,7 @@ from streamlabel.tagging.text_answers import (
     two_sides,
 )
 from streamlabel.tagging.vectorizers import VectorizerState, make_vectorizer, restore_vectorizer, vectorizer_state
-from streamlabel.types import CSR
+from streamlabel.types import CSR, IntArray
 from streamlabel.validation import check_label_names
 
 
@@ -465,7 +465,7 @@ class Tagger(ReadingTagger):
         ]
         looked = self._judging(pool)
         found: dict[str, LabelExamples] = {}
-        n_background = 0
+        left: dict[str, IntArray] = {}
         facts: dict[str, tuple[FoundRecipe, Judgement]] = {}
         if looked is None:
             check_without_pool(batch, more)
@@ -475,18 +475,19 @@ class Tagger(ReadingTagger):
             found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
             if more and number is not None:
                 found = {name: self._kept_of(number).joined(newer) for name, newer in found.items()}
+            filled = filled_rows(looked.rows)
             for name, one in found.items():
                 if one.answers.any() and not filled_rows(one.rows[one.answers]).any():
                     raise no_known_words(name)
-            left = looked.without(np.vstack([one.digests for one in found.values()])).rows
-            left = left[np.flatnonzero(filled_rows(left))]
-            if not left.shape[0]:
-                raise DataError(
-                    "the pool holds no text that is not answered and has a word that is known; give texts that nobody "
-                    "has looked at"
-                )
-            n_background = Pool.n_background(int(left.shape[0]))
-            grow = functools.partial(self._grown_from, found=found, pool=left, facts=facts, precision=precision)
+                left[name] = np.flatnonzero(filled & ~looked.among(one.digests))
+                if not left[name].size:
+                    raise DataError(
+                        "the pool holds no text that is not answered and has a word that is known; give texts that "
+                        "nobody has looked at"
+                    )
+            grow = functools.partial(
+                self._grown_from, found=found, pool=looked.rows, left=left, facts=facts, precision=precision
+            )
         self._put(grow, names, found, number)
         seconds = time.perf_counter() - begin
         where = "" if not found else "fit" if pool is None else "given"
@@ -494,7 +495,7 @@ class Tagger(ReadingTagger):
         return [
             replace(
                 report_answers(model, words, one, found.get(one.name), facts.get(one.name), where, seconds),
-                n_background=n_background,
+                n_background=Pool.n_background(len(left.get(one.name, ()))),
             )
             for one in batch
         ]
@@ -602,15 +603,15 @@ class Tagger(ReadingTagger):
         *,
         found: dict[str, LabelExamples],
         pool: Any,
+        left: dict[str, IntArray],
         facts: dict[str, Any],
         precision: float | None,
     ) -> StreamingLabelClassifier:
         """A copy of the classifier that has learned labels from their examples, too."""
         model = copy.copy(past)
         texts = [f"{name} {one.about}".strip() for name, one in found.items()]
-        facts.update(
-            model.learn_examples({name: one.examples for name, one in found.items()}, pool, self._directions(), texts)
-        )
+        examples = {name: one.examples for name, one in found.items()}
+        facts.update(model.learn_examples(examples, pool, self._directions(), texts, left))
         for name, (_, judgement) in facts.items():
             if precision is not None:
                 model.state_ = with_precision(model.state_, name, judgement, precision)
