@@ -317,6 +317,10 @@ class Tagger(ReadingTagger):
 
         Weights are rounded to float32. A vectoriser of the user's own is not stored, only its name.
         """
+        if keep_rows and self._store is not None:  # where it was opened to read, the rows are not read yet
+            if NAMES in self._store.parts():
+                check_reader(self._store.get_part(NAMES).content, self._reader_version(), self._store.path)
+            return self.in_memory().save(path, private=private, actor=actor)
         state = self.vectorizer_state()
         parts = {VECTORIZER: Part(state.content, state.arrays)}
         if keep_rows:
@@ -399,6 +403,9 @@ class Tagger(ReadingTagger):
         """A tagger of the same labels that lives in memory: what it learns is not stored."""
         copied = copy.copy(self)
         copied._kept, copied._later, copied._store = self._all_examples(), self._later_digests(), None
+        if self._store is not None and self.classifier_.state_.memory is None and TEXTS in self._store.parts():
+            copied.classifier_ = self._store.model()
+            copied._index = TextIndex(self._store.get_part(TEXTS).arrays["digests"])
         return copied
 
     def __getstate__(self) -> Any:
