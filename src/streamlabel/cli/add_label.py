@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import shlex
 import sys
 import time
@@ -17,7 +18,7 @@ import click
 
 from streamlabel.cli.models import actor_option, dry_run_option, has_texts, known_label, model_argument, new_label_name
 from streamlabel.cli.options import FileOptions, file_options, read_set, read_texts, say_guess, text_rows
-from streamlabel.cli.output import estimate_lines, fires_lines, json_option, percent_of, plural, write
+from streamlabel.cli.output import estimate_lines, fires_lines, json_option, note, percent_of, plural, write
 from streamlabel.data.csv_table import guarded
 from streamlabel.data.files import replacing, source_name
 from streamlabel.data.load import TextRow
@@ -119,8 +120,18 @@ def add_label(
     write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found, "row" if tagger is None else "text")))
 
 
+class _Note(logging.Handler):
+    """What is logged, as a note for a person who waits."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
+
+
 def open_model(path: Path, mode: str = "r", *, actor: str = "") -> tuple[ModelStore, Tagger | None]:
     """The stored model, and as a tagger where it takes texts."""
+    waiting = logging.getLogger("streamlabel.trials")
+    waiting.setLevel(logging.INFO)
+    waiting.handlers = [_Note()]
     store = ModelStore.open(path, mode, actor=actor)
     try:
         return store, Tagger.of_store(store) if has_texts(store) else None

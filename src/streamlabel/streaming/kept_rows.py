@@ -15,7 +15,7 @@ from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, make_ridge
 from streamlabel.errors import DataError
 from streamlabel.stats.label_gram import centred_cross
 from streamlabel.streaming.inputs import same_rows
-from streamlabel.streaming.trials import Judged, Trial, budget_class, run_trial
+from streamlabel.streaming.trials import LOGGER, SAYS, Judged, Trial, budget_class, run_trial
 from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray
 
 _MOST_JUDGED = 1000
@@ -262,6 +262,8 @@ class FitMemory:
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
             judged = Judged(self.judged_X, self.labels[self.judged_rows], self.leave_one_out)
             found = []
+            if n_trials(budget):
+                LOGGER.info(SAYS, f"about {budget} answers")
             for number in range(n_trials(budget)):
                 rng = np.random.default_rng((self._seed, budget, number))
                 rows = np.sort(rng.choice(left, budget, replace=False))

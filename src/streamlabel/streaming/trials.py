@@ -11,6 +11,7 @@ No answer for a new label is used, so nothing is flattered by it, and the choice
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,8 @@ from streamlabel.streaming.calibration import Estimate
 from streamlabel.structure.represent import represent
 from streamlabel.types import CSR, FloatArray, IntArray
 
+LOGGER = logging.getLogger("streamlabel.trials")
+SAYS = "trying out on known labels how to learn from %s: once per number of answers ..."
 BUDGETS = (25, 50, 100, 200, 500, 1000, 2000)
 # LAM, the shares and pulls of RECIPES and the rule of `choose_recipe` were settled while looking at test rows of
 # Bibtex, Delicious, mediamill_reduced, EURLEX57K and citeulike-t. A run reads no test row, but figures on these sets
