@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.linear_model import Ridge
 
 from streamlabel import ModelStore, StreamingLabelClassifier
 from streamlabel.errors import ConflictError, DataError
@@ -89,3 +90,23 @@ def test_a_store_without_rows_and_a_later_label_are_refused(tmp_path, case):
         assert store.revision == 1
         with pytest.raises(ConflictError, match="is kept for what a model"):
             store.put_part("later", {})
+
+
+def test_merged_labels_are_learned_from_the_answers_of_updates_too(tmp_path, case):
+    X, Y = case
+    known = np.random.default_rng(0).random((100, 2)) < 0.7
+    _, store = create(tmp_path / "m", case)
+    with store:
+        store.update(X[160:], Y[160:, [1, 3]], ["b", "d"], annotated=known)
+        store.merge(["b", "d"], "both")
+        assert store.history()[0].detail["how"] == "relearned"
+        yes = Y[:, [1, 3]].any(axis=1)
+        rows = np.concatenate((np.arange(160), 160 + np.flatnonzero(known.all(axis=1))))
+        record = store.labels()[-1]
+        assert (record.n_yes, record.n_no) == (yes[rows].sum(), (~yes[rows]).sum())
+        theirs = Ridge(alpha=record.beta).fit(X[rows], yes[rows]).predict(X)
+        assert np.corrcoef(store.scores(X)[:, -1], theirs)[0, 1] > 0.95
+        store.rollback(2)
+        store.merge(["b", "late"], "either")  # nobody knows 'late' on the rows of the update
+        assert store.history()[0].detail["how"] == "averaged"
+    assert not ModelStore.doctor(tmp_path / "m")
