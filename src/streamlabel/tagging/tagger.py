@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -418,9 +417,7 @@ class Tagger(ReadingTagger):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def vectorizer_state(self) -> VectorizerState:
@@ -488,10 +485,8 @@ class Tagger(ReadingTagger):
                     raise no_known_words(name)
                 left[name] = np.flatnonzero(filled & ~looked.among(one.digests))
                 if not left[name].size:
-                    raise DataError(
-                        "the pool holds no text that is not answered and has a word that is known; give texts that "
-                        "nobody has looked at"
-                    )
+                    problem = "the pool holds no text that is not answered and has a word that is known"
+                    raise DataError(f"{problem}; give texts that nobody has looked at")
             grow = functools.partial(
                 self._grown_from, found=found, pool=looked.rows, left=left, facts=facts, precision=precision
             )
@@ -567,10 +562,8 @@ class Tagger(ReadingTagger):
     def _kept_of(self, number: int) -> LabelExamples:
         if (known := self._examples(number)) is None:
             name = self.classifier_.state_.names[number]
-            raise ConflictError(
-                f"the answers that {name!r} was learned from are not kept; "
-                f"relearn({name!r}, ...) with all of its answers"
-            )
+            problem = f"the answers that {name!r} was learned from are not kept"
+            raise ConflictError(f"{problem}; relearn({name!r}, ...) with all of its answers")
         return known
 
     def _all_examples(self) -> dict[str, LabelExamples]:
