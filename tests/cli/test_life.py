@@ -87,6 +87,7 @@ def test_add_label_says_how_often_it_fires(model: Path, ask: Ask, call: Call, tm
     assert "that is often" not in printed
     printed = call("add-label", model, "hospitals", "--yes", yes, "--no", no, "--replace", "--sampled").stdout
     assert "that is often: give more no answers" in printed
+    assert "counted on 2 answers of the sample" in printed
 
 
 def test_who_waits_for_trials_is_told_once(

@@ -99,7 +99,7 @@ def test_a_sample_is_taken_at_its_word(tagger: Tagger) -> None:
     yes = DATA.rows["football"]
     no = [i for i in range(100) if i not in yes]
     report = tagger.learn("football", yes, no, sampled=True)
-    assert (report.n_background, report.estimate, report.pool, report.name_gain) == (0, None, "", 0.0)
+    assert (report.n_background, report.estimate.n_pool, report.pool, report.name_gain) == (0, 111, "", 0.0)
     assert report.fires == (sum("football" in labels for labels in tagger.predict(DATA.texts)), len(DATA.texts))
     assert tagger.estimate("football") is None
     with pytest.raises(DataError, match="negative"):
@@ -139,7 +139,9 @@ def test_new_texts_reach_the_classifier_as_they_were_given(tagger: Tagger) -> No
     reference = copy.copy(tagger.classifier_)
     X = tagger.vectorizer_.transform([*yes, *no])
     reference.add_labels(X, [1] * len(yes) + [0] * len(no), ["railways"])
-    tagger.learn("railways", yes=yes, no=no, sampled=True)
+    estimate = tagger.learn("railways", yes=yes, no=no, sampled=True).estimate
+    assert (estimate.rate[0], estimate.n_asked) == (len(yes) / (len(yes) + len(no)), len(yes) + len(no))
+    assert estimate.precision[1] < estimate.precision[0] < estimate.precision[2]
     scores = [dict(row)["railways"] for row in tagger.suggest(DATA.texts, k=ALL)]
     expected = reference.decision_function(tagger.vectorizer_.transform(DATA.texts))[:, -1]
     np.testing.assert_allclose(scores, expected, atol=1e-12)

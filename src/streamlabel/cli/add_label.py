@@ -250,7 +250,7 @@ def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
     gain = f" (worth {found['clarity']['gain']:.1f} points in trials)" if found["clarity"] else ""
     past = f"the past was used{gain}" if found["used_past"] else "its classifier was learned from its own answers alone"
     given = f"{found['n_yes']} yes and {found['n_no']} no"
-    if found["estimate"] is not None:
+    if found["pool"]:
         parts = [given if found["n_yes"] or found["n_no"] else ""]
         parts += [f"its name (names are worth {found['name_gain']:.1f} points in trials)"] if found["name_gain"] else []
         given = " and ".join(part for part in parts if part)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import betaincinv, expit
 
 from streamlabel.types import FloatArray
 
@@ -86,6 +86,36 @@ def best_f1_thresholds(scores: FloatArray, answers: FloatArray) -> FloatArray:
     columns = np.arange(scores.shape[1])
     middle = 0.5 * (ranked[best, columns] + below[best, columns])
     return np.where(positives > 0, middle, np.nan)
+
+
+def sampled_estimates(scores: FloatArray, answers: FloatArray, threshold: float | str) -> list[Estimate]:
+    """How good labels are, from a random sample: scores (n, k) of rows that were not learned from, and their answers.
+
+    Counted, with Jeffreys' intervals. A threshold of best F1 flatters itself on the rows where it was found, so it is
+    found on every other row and counted on the rest, by turns. That is another threshold than the label's: intervals of
+    precision and recall are those of a third of the answers, and so hold as often as they say, or are too low.
+    """
+    said, n_rows, count = np.zeros(answers.shape, dtype=bool), len(answers), 1 / 3 if threshold == "f1" else 1.0
+    for first in (0, 1):
+        mine, others = slice(first, None, 2), slice(1 - first, None, 2)
+        best = best_f1_thresholds(scores[others], answers[others])
+        said[mine] = scores[mine] > (best if threshold == "f1" else float(threshold))  # never where it is NaN
+    ranked = np.take_along_axis(answers, np.argsort(-scores, axis=0, kind="stable"), axis=0)
+    found = (ranked * np.cumsum(ranked, axis=0) / np.arange(1, n_rows + 1)[:, None]).sum(axis=0)
+    counts = zip((said * answers).sum(axis=0), said.sum(axis=0), answers.sum(axis=0), found, strict=True)
+    return [
+        Estimate(_share(hits, n_said, count), _share(hits, n_yes, count), _share(area, n_yes), _share(n_yes, n_rows),
+                 float(n_said / n_rows), n_rows, n_rows)
+        for hits, n_said, n_yes, area in counts
+    ]  # fmt: skip
+
+
+def _share(part: float, whole: float, count: float = 1.0) -> tuple[float, float, float]:
+    """A share and its 90 % interval, which holds it, each of the whole counting so much; NaN of nothing."""
+    if not whole:
+        return (float("nan"),) * 3
+    low, high = betaincinv(count * part + 0.5, count * (whole - part) + 0.5, (0.05, 0.95)).tolist()
+    return float(part / whole), low if part else 0.0, high if part < whole else 1.0
 
 
 def threshold_of_precision(scores: FloatArray, chances: FloatArray, precision: float) -> tuple[float, float, float]:

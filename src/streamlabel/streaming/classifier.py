@@ -242,6 +242,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         coupled: bool = False,
         names: Directions | None = None,
         descriptions: Sequence[str] | None = None,
+        sampled: bool = False,
     ) -> StreamingLabelClassifier:
         """Learn new labels beside the old ones, which do not change.
 
@@ -257,6 +258,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         names : what makes directions of names in feature space (`streaming.found_trials.Directions`). How far they are
             trusted is found out by trials on known labels, by number of yes. None does not read names.
         descriptions : k texts that say what the labels mean, read with their names
+        sampled : the annotated rows are a random sample: ``reports_`` says how good the labels are on rows like these
         """
         check_is_fitted(self)
         state, memory = self.state_, self.state_.memory
@@ -288,8 +290,9 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
                 n_yes = np.asarray(asked.labels.sum(axis=0)).ravel().astype(int).tolist()
                 weights = [found_recipe(state, n, names, parameters.random_state).weights for n in n_yes]
             self.state_ = learn_labels(
-                parameters, state, matrix, asked, labels, same=same, coupled=coupled, named=named, name_weights=weights
-            )
+                parameters, state, matrix, asked, labels, same=same, coupled=coupled, named=named, name_weights=weights,
+                sampled=sampled,
+            )  # fmt: skip
         return self
 
     def update(

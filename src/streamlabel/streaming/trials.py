@@ -266,7 +266,7 @@ class LabelReport:
     loss, coupled : what its classifier minimises, and whether the labels of its batch helped each other
     clarity : how clear the choice of the recipe was; None if nothing was tried, and in a model that was stored since
     n_background : rows among these that nobody answered, which stood for no
-    estimate : how good it is thought to be; only of a label that was learned from found examples, as above
+    estimate : how good it is thought to be; of a label that was learned from found examples, or from a random sample
     """
 
     label: str

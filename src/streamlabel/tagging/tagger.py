@@ -470,11 +470,12 @@ class Tagger(ReadingTagger):
         looked = self._judging(pool)
         found: dict[str, LabelExamples] = {}
         left: dict[str, IntArray] = {}
+        good: dict[str, Estimate | None] = {}
         facts: dict[str, tuple[FoundRecipe, Judgement]] = {}
         if looked is None:
             check_without_pool(batch, more)
         if sampled or looked is None:
-            grow = functools.partial(self._grown, batch=batch)
+            grow = functools.partial(self._grown, batch=batch, sampled=sampled, good=good)
         else:
             found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
             if more and number is not None:
@@ -493,14 +494,12 @@ class Tagger(ReadingTagger):
         self._put(grow, names, found, number)
         seconds = time.perf_counter() - begin
         where = "" if not found else "fit" if pool is None else "given"
-        model, words = self.classifier_, self.vectorizer_
-        return [
-            replace(
-                report_answers(model, words, one, found.get(one.name), facts.get(one.name), where, seconds),
-                n_background=Pool.n_background(len(left.get(one.name, ()))),
-            )
-            for one in batch
-        ]
+        model, words, reports = self.classifier_, self.vectorizer_, []
+        for said in batch:
+            report = report_answers(model, words, said, found.get(said.name), facts.get(said.name), where, seconds)
+            n_background = Pool.n_background(len(left.get(said.name, ())))
+            reports.append(replace(report, n_background=n_background, estimate=good.get(said.name) or report.estimate))
+        return reports
 
     def _put(self, grow: Any, names: tuple[str, ...], found: dict[str, LabelExamples], number: int | None) -> None:
         """Let the classifier grow, here or in the store, with the answers that the labels were learned from."""
@@ -617,7 +616,9 @@ class Tagger(ReadingTagger):
                 model.state_ = with_precision(model.state_, name, judgement, precision)
         return model
 
-    def _grown(self, past: StreamingLabelClassifier, *, batch: list[Answers]) -> StreamingLabelClassifier:
+    def _grown(
+        self, past: StreamingLabelClassifier, *, batch: list[Answers], sampled: bool, good: dict[str, Any]
+    ) -> StreamingLabelClassifier:
         """A copy of the classifier that has learned these labels, too, from answers taken at their word."""
         kept, model = past.state_.memory, copy.copy(past)
         asked = gather_answers(batch, self._index.n_rows)
@@ -629,5 +630,7 @@ class Tagger(ReadingTagger):
             X = self._features(asked.texts)
             X = X if kept is None else stack(kept.X[asked.rows], X)
         check_known_words(X, asked.labels, batch)
-        model.add_labels(X, asked.labels, [answers.name for answers in batch], annotated=asked.cells)
+        names = [answers.name for answers in batch]
+        model.add_labels(X, asked.labels, names, annotated=asked.cells, sampled=sampled)
+        good.update((report.label, report.estimate) for report in model.reports_[-len(batch) :])
         return model
