@@ -120,18 +120,17 @@ def add_label(
     write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found, "row" if tagger is None else "text")))
 
 
-class _Note(logging.Handler):
-    """What is logged, as a note for a person who waits."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        note(record.getMessage())
+def _told(record: logging.LogRecord) -> bool:
+    """Show what is logged to a person who waits, instead of logging it."""
+    note(record.getMessage())
+    return False
 
 
 def open_model(path: Path, mode: str = "r", *, actor: str = "") -> tuple[ModelStore, Tagger | None]:
     """The stored model, and as a tagger where it takes texts."""
     waiting = logging.getLogger("streamlabel.trials")
     waiting.setLevel(logging.INFO)
-    waiting.handlers = [_Note()]
+    waiting.filters = [_told]
     store = ModelStore.open(path, mode, actor=actor)
     try:
         return store, Tagger.of_store(store) if has_texts(store) else None

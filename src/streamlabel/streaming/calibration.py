@@ -150,11 +150,8 @@ def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> t
     target = np.where(answers > 0, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
     offset = np.log((yes + 1.0) / (no + 1.0))
     slope, offset = _newton(z, target, np.ones(n_labels), offset, n_iter)
-    slope, offset = (
-        np.where(usable, slope / unit, 1.0),
-        np.where(usable, offset - slope * centre / unit, offset - centre),
-    )
-    return np.maximum(slope, 0.0), offset
+    offset = np.where(usable, offset - slope * centre / unit, offset - centre)
+    return np.maximum(np.where(usable, slope / unit, 1.0), 0.0), offset
 
 
 def alike(scores: FloatArray) -> bool:

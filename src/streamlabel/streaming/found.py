@@ -182,15 +182,10 @@ def with_precision(state: ModelState, name: str, judgement: Judgement, precision
         raise DataError(f"precision is {precision!r}; it must be a number above 0, at most 1")
     threshold = judgement.threshold(precision)
     if threshold == np.inf:
-        raise DataError(
-            f"a precision of {precision:g} cannot be expected of {name!r}, whatever the threshold; more "
-            "answers may help"
-        )
-    number, thresholds, reports = (
-        state.names.number(name),
-        state.decisions.thresholds.copy(),
-        list(state.reports.items()),
-    )
+        problem = f"a precision of {precision:g} cannot be expected of {name!r}, whatever the threshold"
+        raise DataError(f"{problem}; more answers may help")
+    number, reports = state.names.number(name), list(state.reports.items())
+    thresholds = state.decisions.thresholds.copy()
     thresholds[number] = threshold
     reports[number] = replace(reports[number], estimate=judgement.estimate(threshold))
     decisions = replace(state.decisions, thresholds=thresholds)
