@@ -630,7 +630,6 @@ class Tagger(ReadingTagger):
             X = self._features(asked.texts)
             X = X if kept is None else stack(kept.X[asked.rows], X)
         check_known_words(X, asked.labels, batch)
-        names = [answers.name for answers in batch]
-        model.add_labels(X, asked.labels, names, annotated=asked.cells, sampled=sampled)
+        model.add_labels(X, asked.labels, [one.name for one in batch], annotated=asked.cells, sampled=sampled)
         good.update((report.label, report.estimate) for report in model.reports_[-len(batch) :])
         return model
