@@ -1,4 +1,4 @@
-"""The batch objective: value by its definition, gradient and Hessian product against finite differences."""
+"""The batch objective: value by its definition, gradient against finite differences."""
 
 from __future__ import annotations
 
@@ -65,15 +65,6 @@ def test_gradient_vanishes_on_differences_of_value(objective, rng):
     h = 1e-5
     numeric = (objective.value(V + h * Z, b + h * c) - objective.value(V - h * Z, b - h * c)) / (2 * h)
     assert np.vdot(slope, Z) + slope_b @ c == pytest.approx(numeric, rel=1e-6)
-
-
-def test_hessian_product_is_finite_differences(objective, rng):
-    V, b, Z = rng.standard_normal((4, 3)), rng.standard_normal(3), rng.standard_normal((4, 3))
-    c = rng.standard_normal(3) if objective.fit_intercept else np.zeros(3)
-    h = 1e-7
-    after, before = objective.gradient(V + h * Z, b + h * c), objective.gradient(V - h * Z, b - h * c)
-    for found, plus, minus in zip(objective.hessian_product(V, b, Z, c), after, before, strict=True):
-        np.testing.assert_allclose(found, (plus - minus) / (2 * h), rtol=1e-5, atol=1e-4)
 
 
 def test_value_and_gradient_are_both(objective, rng):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -151,15 +149,15 @@ def test_labels_that_are_done_cost_nothing_more_and_change_nothing(rng, monkeypa
     assert (report.n_iter, report.note) == (same.n_iter, same.note)
 
 
-def test_threads_give_the_same_bits(rng):
+def test_many_labels_are_solved_in_blocks(rng):
     X = sparse.csr_array(rng.standard_normal((2000, 6)))
     Y = (rng.random((2000, 900)) < rng.uniform(0.05, 0.5, 900)).astype(float)
-    serial, b, report = solve(X, Y, beta=1.0, loss="logistic")
+    together, _, report = solve(X, Y, beta=1.0, loss="logistic", tolerance=1e-8)
     assert "2 block(s)" in report.note
-    with ThreadPoolExecutor(2) as pool:
-        threaded, b_threaded, _ = solve(X, Y, beta=1.0, loss="logistic", map_blocks=pool.map)
-    np.testing.assert_array_equal(serial, threaded)
-    np.testing.assert_array_equal(b, b_threaded)
+    some = [0, 500, 899]
+    np.testing.assert_allclose(
+        solve(X, Y[:, some], beta=1.0, loss="logistic", tolerance=1e-8)[0], together[:, some], atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES)

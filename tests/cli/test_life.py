@@ -13,6 +13,7 @@ import pytest
 from click.testing import Result
 
 from streamlabel import ModelStore, StreamingLabelClassifier, Tagger
+from streamlabel.cli import add_label
 from streamlabel.cli.add_label import report_lines
 from streamlabel.streaming.found import Pool
 from tagged_texts import tagged_texts
@@ -86,6 +87,24 @@ def test_add_label_says_how_often_it_fires(model: Path, ask: Ask, call: Call, tm
     assert "that is often" not in printed
     printed = call("add-label", model, "hospitals", "--yes", yes, "--no", no, "--replace", "--sampled").stdout
     assert "that is often: give more no answers" in printed
+    assert "counted on 2 answers of the sample" in printed
+
+
+def test_who_waits_for_trials_is_told_once(
+    model: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(add_label, "note", said.append)
+    for n_yes, n_told in ((8, 0), (1, 1), (1, 1)):  # the model has learned a label of eight yes before
+        yes = write_texts(tmp_path / "yes.txt", [DATA.texts[i] for i in DATA.rows["football"][:n_yes]])
+        call("add-label", model, f"{n_yes} of {len(said)}", "--yes", yes)
+        assert len(said) == n_told
+    sample = write_texts(tmp_path / "sample.txt", [DATA.texts[i] for i in range(40) if i not in DATA.rows["football"]])
+    call("add-label", model, "sampled", "--yes", yes, "--no", sample, "--sampled")
+    call("labels", model)
+    assert [line.partition(":")[0] for line in said] == [
+        f"trying out on known labels how to learn from about {what}" for what in ("1 yes", "50 answers")
+    ]
 
 
 def test_a_name_alone_that_says_nothing_is_refused(model: Path, call: Call, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.linear_model import Ridge
 
 from streamlabel import ModelStore, StreamingLabelClassifier
 from streamlabel.errors import ConflictError, DataError
@@ -114,3 +115,23 @@ def test_one_label_goes_back_over_an_update_if_that_did_not_teach_it(tmp_path, c
         assert np.array_equal(model.state_.memory.later.known, updated.state_.memory.later.known)
         store.update(X[160:200], Y[160:200, [1]], ["b"])
         assert ModelStore.doctor(tmp_path / "m") == []
+
+
+def test_merged_labels_are_learned_from_the_answers_of_updates_too(tmp_path, case):
+    X, Y = case
+    known = np.random.default_rng(0).random((100, 2)) < 0.7
+    _, store = create(tmp_path / "m", case)
+    with store:
+        store.update(X[160:], Y[160:, [1, 3]], ["b", "d"], annotated=known)
+        store.merge(["b", "d"], "both")
+        assert store.history()[0].detail["how"] == "relearned"
+        yes = Y[:, [1, 3]].any(axis=1)
+        rows = np.concatenate((np.arange(160), 160 + np.flatnonzero(known.all(axis=1))))
+        record = store.labels()[-1]
+        assert (record.n_yes, record.n_no) == (yes[rows].sum(), (~yes[rows]).sum())
+        theirs = Ridge(alpha=record.beta).fit(X[rows], yes[rows]).predict(X)
+        assert np.corrcoef(store.scores(X)[:, -1], theirs)[0, 1] > 0.95
+        store.rollback(2)
+        store.merge(["b", "late"], "either")  # nobody knows 'late' on the rows of the update
+        assert store.history()[0].detail["how"] == "averaged"
+    assert not ModelStore.doctor(tmp_path / "m")

@@ -84,6 +84,22 @@ def test_labels_are_learned_after_a_restart_as_without_one(fitted: Tagger, path:
     assert Tagger.open(path).suggest(DATA.unseen, k=ALL) == after
 
 
+def test_a_copy_that_a_reader_saved_learns_as_the_original(path: Path, tmp_path: Path) -> None:
+    reader = Tagger.open(path)
+    reader.save(tmp_path / "copy")
+    assert reader.classifier_.state_.memory is None  # a reader still reads no more than it needs
+    yes = [DATA.texts[i] for i in DATA.rows["hospitals"][:5]]
+    with Tagger.open(path, "a") as one, Tagger.open(tmp_path / "copy", "a") as two:
+        for tagger in (one, two):
+            tagger.learn("hospitals", yes=yes)
+            tagger.learn_more("football", no=[0, 1])
+        assert one.suggest(DATA.unseen, k=ALL) == two.suggest(DATA.unseen, k=ALL)
+    reader.save(tmp_path / "small", keep_rows=False)
+    with Tagger.open(tmp_path / "small", "a") as small, pytest.raises(DataError, match="the texts of fit are not kept"):
+        small.learn("hospitals", yes=yes)
+    assert reader.in_memory().learn("hospitals", yes=yes).pool == "fit"
+
+
 def test_a_label_is_on_the_disk_when_learn_returns(path: Path) -> None:
     tagger = Tagger.open(path, "a")
     reader = Tagger.open(path)

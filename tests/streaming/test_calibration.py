@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.metrics import f1_score
+from sklearn.metrics import average_precision_score, f1_score, precision_score, recall_score
 
-from streamlabel.streaming.calibration import best_f1_thresholds, fit_sigmoids, sigmoid
+from streamlabel.streaming.calibration import best_f1_thresholds, fit_sigmoids, sampled_estimates, sigmoid
 
 
 @pytest.fixture
@@ -72,3 +72,36 @@ def test_a_label_that_scores_the_wrong_way_is_not_turned_round(rng):
     scores = rng.standard_normal((100, 1))
     answers = (scores < 0).astype(float)
     assert fit_sigmoids(scores, answers)[0][0] == 0.0
+
+
+def test_estimates_from_a_sample_are_counts(judged):
+    scores, answers = judged
+    for j, found in enumerate(sampled_estimates(scores, answers, 0.3)):
+        y, said = answers[:, j], scores[:, j] > 0.3
+        assert found.precision[0] == pytest.approx(precision_score(y, said))
+        assert found.recall[0] == pytest.approx(recall_score(y, said))
+        assert found.average_precision[0] == pytest.approx(average_precision_score(y, scores[:, j]))
+        assert (found.rate[0], found.fires, found.n_pool, found.n_asked) == (y.mean(), said.mean(), 200, 200)
+        for value, low, high in (found.precision, found.recall, found.average_precision, found.rate):
+            assert 0.0 <= low <= value <= high <= 1.0
+    (nothing,) = sampled_estimates(scores[:, :1], np.zeros((200, 1)), "f1")
+    assert np.isnan(nothing.precision).all()
+    assert np.isnan(nothing.recall).all()
+    assert nothing.rate[:2] == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("n_rows", "rate"), [(60, 0.2), (300, 0.05), (1000, 0.2)])
+def test_intervals_from_a_sample_hold_what_they_say(n_rows, rate, rng):
+    """On 200 samples of a population that is known, with each label's own threshold of best F1."""
+    draw = lambda y: rng.standard_normal(y.shape) + 1.5 * y  # noqa: E731
+    answers, truth = (rng.random((n_rows, 200)) < rate).astype(float), rng.random(100_000) < rate
+    scores, population = draw(answers), draw(truth)
+    held, gaps = [], []
+    for cut, found in zip(best_f1_thresholds(scores, answers), sampled_estimates(scores, answers, "f1"), strict=True):
+        said = population > cut
+        real = (said & truth).sum() / said.sum(), (said & truth).sum() / truth.sum(), rate
+        parts = found.precision, found.recall, found.rate
+        held.append([np.isnan(low) or low <= value <= high for value, (_, low, high) in zip(real, parts, strict=True)])
+        gaps.append(found.precision[0] - real[0])
+    assert (np.mean(held, axis=0) > 0.84).all()
+    assert -0.15 < np.nanmean(gaps) < 0.02  # where the threshold was found, precision looks better than it is

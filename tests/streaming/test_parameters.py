@@ -44,6 +44,8 @@ def test_what_fit_depended_on_cannot_change_before_an_arrival(rows, change):
     model = StreamingLabelClassifier().fit(X, Y)
     with pytest.raises(DataError, match=f"{next(iter(change))} was .* in fit"):
         model.set_params(**change).add_labels(X, Y[:, 0], ["again"])
+    with pytest.raises(DataError, match=f"{next(iter(change))} was .* in fit"):
+        model.add_found("again", X[:2])
     assert model.label_names_[-1] != "again"
 
 

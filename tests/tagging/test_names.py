@@ -70,6 +70,8 @@ def test_a_stored_tagger_goes_on_with_the_reader_that_it_had(tmp_path):
     assert Tagger.open(tmp_path / "own").suggest(TEXTS[0])
     with pytest.raises(DataError, match="read by 'words, letters 1' when this tagger was saved; open it with the same"):
         Tagger.open(tmp_path / "own", "a")
+    with pytest.raises(DataError, match="open it with the same"):
+        Tagger.open(tmp_path / "own").save(tmp_path / "copy")
     with Tagger.open(tmp_path / "own", "a", names=Letters()) as tagger:
         assert tagger.learn("football", yes=DATA.rows["football"][:2]).n_yes == 2
 

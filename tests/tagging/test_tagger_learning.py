@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,6 +65,24 @@ def test_found_examples_do_not_fire_everywhere(tagger: Tagger, n_yes: int, n_no:
     assert np.mean(often) > 0.005
 
 
+def test_a_label_of_a_batch_is_what_it_is_alone(tagger: Tagger) -> None:
+    """To the bit, though the answers of its neighbours lie in the same pool; sampled answers are taken together."""
+    answers = {name: (DATA.rows[name][:3], [i for i in range(9) if i not in DATA.rows[name]]) for name in NEW}
+    many = copy.copy(tagger)
+    reports = many.learn_many(answers, about={"railways": "trains and their tracks"})
+    for name, together in zip(NEW, reports, strict=True):
+        alone = copy.copy(tagger)
+        about = "trains and their tracks" if name == "railways" else ""
+        report = alone.learn(name, *answers[name], about=about)
+        assert replace(report, seconds=0.0) == replace(together, seconds=0.0)
+        here, there = (one.classifier_.state_ for one in (alone, many))
+        mine, theirs = here.names.number(name), there.names.number(name)
+        np.testing.assert_array_equal(here.classifiers.weights([mine]), there.classifiers.weights([theirs]))
+        assert here.classifiers.intercept[mine] == there.classifiers.intercept[theirs]
+        for part in ("thresholds", "slope", "offset"):
+            assert getattr(here.decisions, part)[mine] == getattr(there.decisions, part)[theirs]
+
+
 def test_the_report_says_how_often_it_fires_on_the_pool(tagger: Tagger) -> None:
     rest = Pool.of(np.arange(len(DATA.unseen))[:, None], tagger.classifier_.random_state).rest[:, 0]
     for name in NEW:
@@ -80,7 +99,7 @@ def test_a_sample_is_taken_at_its_word(tagger: Tagger) -> None:
     yes = DATA.rows["football"]
     no = [i for i in range(100) if i not in yes]
     report = tagger.learn("football", yes, no, sampled=True)
-    assert (report.n_background, report.estimate, report.pool, report.name_gain) == (0, None, "", 0.0)
+    assert (report.n_background, report.estimate.n_pool, report.pool, report.name_gain) == (0, 111, "", 0.0)
     assert report.fires == (sum("football" in labels for labels in tagger.predict(DATA.texts)), len(DATA.texts))
     assert tagger.estimate("football") is None
     with pytest.raises(DataError, match="negative"):
@@ -120,7 +139,9 @@ def test_new_texts_reach_the_classifier_as_they_were_given(tagger: Tagger) -> No
     reference = copy.copy(tagger.classifier_)
     X = tagger.vectorizer_.transform([*yes, *no])
     reference.add_labels(X, [1] * len(yes) + [0] * len(no), ["railways"])
-    tagger.learn("railways", yes=yes, no=no, sampled=True)
+    estimate = tagger.learn("railways", yes=yes, no=no, sampled=True).estimate
+    assert (estimate.rate[0], estimate.n_asked) == (len(yes) / (len(yes) + len(no)), len(yes) + len(no))
+    assert estimate.precision[1] < estimate.precision[0] < estimate.precision[2]
     scores = [dict(row)["railways"] for row in tagger.suggest(DATA.texts, k=ALL)]
     expected = reference.decision_function(tagger.vectorizer_.transform(DATA.texts))[:, -1]
     np.testing.assert_allclose(scores, expected, atol=1e-12)

@@ -39,10 +39,6 @@ class Loss(Protocol):
         """The derivative of the loss with respect to the score."""
         ...
 
-    def second(self, scores: FloatArray, answers: FloatArray) -> FloatArray:
-        """The second derivative of the loss with respect to the score."""
-        ...
-
     def terms(self, scores: FloatArray, answers: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The losses summed over the rows, (k,), and both derivatives, (n, k), sharing what they have in common."""
         ...
@@ -66,9 +62,6 @@ class SquaredLoss:
 
     def first(self, scores: FloatArray, answers: FloatArray) -> FloatArray:
         return scores - answers
-
-    def second(self, scores: FloatArray, answers: FloatArray) -> FloatArray:
-        return np.ones_like(scores)
 
     def terms(self, scores: FloatArray, answers: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         residual = scores - answers
@@ -97,10 +90,6 @@ class LogisticLoss:
         margins = signs * scores
         decay = np.exp(-np.abs(margins))
         return -signs * np.where(margins > 0.0, decay, 1.0) / (1.0 + decay)
-
-    def second(self, scores: FloatArray, answers: FloatArray) -> FloatArray:
-        decay = np.exp(-np.abs(scores))
-        return decay / np.square(1.0 + decay)
 
     def terms(self, scores: FloatArray, answers: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         decay = np.abs(scores)
@@ -136,9 +125,6 @@ class SquaredHingeLoss:
 
     def first(self, scores: FloatArray, answers: FloatArray) -> FloatArray:
         return -answers * self._shortfall(scores, answers)
-
-    def second(self, scores: FloatArray, answers: FloatArray) -> FloatArray:
-        return (self._shortfall(scores, answers) > 0.0).astype(np.float64)
 
     def terms(self, scores: FloatArray, answers: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         shortfall = self._shortfall(scores, answers)

@@ -172,14 +172,6 @@ class AnchoredObjective:
         slope_b = first.sum(axis=0) if self.fit_intercept else np.zeros(V.shape[1])
         return self.X.T @ first + self.penalty.gradient(V), slope_b
 
-    def hessian_product(
-        self, V: FloatArray, b: FloatArray, Z: FloatArray, c: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """The product of the Hessian of J at (V, b) with (Z, c)."""
-        change = self.loss.second(self.scores(V, b), self.answers) * self.scores(Z, c)
-        slope_b = change.sum(axis=0) if self.fit_intercept else np.zeros(V.shape[1])
-        return self.X.T @ change + self.penalty.product(Z), slope_b
-
     def gradient_scale(self) -> FloatArray:
         """The length of each label's gradient at zero weights and the best constant score, (k,), above 0.
 

@@ -19,7 +19,6 @@ with the rows, labels of like frequency together since they take about as many s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any
 
@@ -170,7 +169,6 @@ def minimise_batch(
     *,
     tolerance: float,
     max_iter: int,
-    map_blocks: Callable[..., Iterable[Any]] = map,
     start: Start | None = None,
 ) -> tuple[FloatArray, FloatArray, int, float, str]:
     """Minimise any loss for a batch: weights (d, k), intercepts (k,), iterations, largest relative gradient, a note.
@@ -190,9 +188,8 @@ def minimise_batch(
         return minimise_newton(objective, inverse, begin, tolerance=tolerance, max_iter=max_iter)
 
     # Products with sparse rows do not go through BLAS; what does is small, and several threads would only spin.
-    alone = sparse.issparse(design.X) or map_blocks is not map
-    with one_thread() if alone else nullcontext():
-        results: list[NewtonResult] = list(map_blocks(run, blocks))
+    with one_thread() if sparse.issparse(design.X) else nullcontext():
+        results = [run(labels) for labels in blocks]
     n_labels = penalty.anchor.shape[1]
     weights, intercept = np.empty_like(penalty.anchor), np.empty(n_labels)
     for labels, result in zip(blocks, results, strict=True):
@@ -241,7 +238,6 @@ def solve(
     fit_intercept: bool = True,
     tolerance: float | None = None,
     max_iter: int | None = None,
-    map_blocks: Callable[..., Iterable[Any]] = map,
     start: Start | None = None,
 ) -> Solution:
     """Learn the classifiers of a batch: minimise ``sum loss(y, x.v + b) + beta/2 ||V (I - S2) - P||_F^2``.
@@ -258,7 +254,6 @@ def solve(
     factor : the kept spectral factor of these rows (centred if there is an intercept), if there is one
     tolerance : on the relative residual (squared loss, 1e-8) or the relative gradient (other losses, 1e-4)
     max_iter : of the iterative solvers
-    map_blocks : like ``map``, over blocks of separate labels; the ``map`` of a thread pool runs them side by side
     start : weights (d, k) and intercepts (k,) near the answer, for the iterative solvers; the answer is the same to the
         tolerance. None begins at the anchor
 
@@ -284,9 +279,8 @@ def solve(
     limit = _ITERATIONS.get(chosen, 1) if max_iter is None else max_iter
     if chosen in ("newton", "lbfgs"):
         weights, intercept, n_iter, violation, note = minimise_batch(
-            chosen, design, targets, kind, penalty, factor, tolerance=tolerance, max_iter=limit, map_blocks=map_blocks,
-            start=start,
-        )  # fmt: skip
+            chosen, design, targets, kind, penalty, factor, tolerance=tolerance, max_iter=limit, start=start
+        )
     else:
         note = ""
         weights, intercept, n_iter = _solve_squared(chosen, design, targets, penalty, factor, tolerance, limit, start)

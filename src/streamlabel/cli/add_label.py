@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import shlex
 import sys
 import time
@@ -17,7 +18,7 @@ import click
 
 from streamlabel.cli.models import actor_option, dry_run_option, has_texts, known_label, model_argument, new_label_name
 from streamlabel.cli.options import FileOptions, file_options, read_set, read_texts, say_guess, text_rows
-from streamlabel.cli.output import estimate_lines, fires_lines, json_option, percent_of, plural, write
+from streamlabel.cli.output import estimate_lines, fires_lines, json_option, note, percent_of, plural, write
 from streamlabel.data.csv_table import guarded
 from streamlabel.data.files import replacing, source_name
 from streamlabel.data.load import TextRow
@@ -119,8 +120,17 @@ def add_label(
     write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found, "row" if tagger is None else "text")))
 
 
+def _told(record: logging.LogRecord) -> bool:
+    """Show what is logged to a person who waits, instead of logging it."""
+    note(record.getMessage())
+    return False
+
+
 def open_model(path: Path, mode: str = "r", *, actor: str = "") -> tuple[ModelStore, Tagger | None]:
     """The stored model, and as a tagger where it takes texts."""
+    waiting = logging.getLogger("streamlabel.trials")
+    waiting.setLevel(logging.INFO)
+    waiting.filters = [_told]
     store = ModelStore.open(path, mode, actor=actor)
     try:
         return store, Tagger.of_store(store) if has_texts(store) else None
@@ -239,7 +249,7 @@ def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
     gain = f" (worth {found['clarity']['gain']:.1f} points in trials)" if found["clarity"] else ""
     past = f"the past was used{gain}" if found["used_past"] else "its classifier was learned from its own answers alone"
     given = f"{found['n_yes']} yes and {found['n_no']} no"
-    if found["estimate"] is not None:
+    if found["pool"]:
         parts = [given if found["n_yes"] or found["n_no"] else ""]
         parts += [f"its name (names are worth {found['name_gain']:.1f} points in trials)"] if found["name_gain"] else []
         given = " and ".join(part for part in parts if part)

@@ -172,7 +172,9 @@ def _text(data: dict[str, Any], wanted: str | None) -> str:
 
 AUTO = "auto"
 LEAST_TO_TUNE = 10
-HOW = {"relearned": "learned again from all their answers", "averaged": "their mean, for not all answers are kept"}
+LOST = "what was answered for them is not kept with it; 'streamlabel rollback' brings them back"
+AVERAGED = f"their mean, for not all answers are kept\n{LOST}"
+HOW = {"relearned": "learned again from all their answers", "averaged": AVERAGED}
 
 
 @click.command()

@@ -112,7 +112,9 @@ def estimate_lines(estimate: dict[str, Any] | None) -> list[str]:
     lines = [
         f"{right}; it finds about {percent_of(recall)} of the texts it applies to (about {percent_of(rate, 1)} of all)"
     ]
-    if precision is not None and precision["low"] < 0.5:
+    if estimate["n_asked"] == estimate["n_pool"]:
+        lines.append(f"counted on {estimate['n_pool']:,} answers of the sample, each under a classifier without it")
+    elif precision is not None and precision["low"] < 0.5:
         lines.append("answer some questions to be surer: 'streamlabel next'")
     return lines
 

@@ -16,6 +16,7 @@ from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.reader import Snapshot
 from streamlabel.store.writer import StoreWriter
 from streamlabel.streaming.calibration import Decisions
+from streamlabel.streaming.found import stack
 from streamlabel.streaming.state import LabelBatch
 from streamlabel.streaming.trials import LabelReport
 from streamlabel.types import FloatArray, IntArray
@@ -55,17 +56,22 @@ def _relearned(
     memory, answers = model.state_.memory, model.state_.answers
     if memory is None or answers is None or not np.isin(columns, answers.labels).all() or not others.size:
         return None
-    if memory.later is not None:  # answers on rows that came later would be lost
-        return None
     learner = rest_of(writer, snapshot, others, cache)
     rest = learner.state_.memory
     if rest is None:
         return None
     chosen = np.flatnonzero(np.isin(answers.labels, columns))
     union = np.asarray(answers.by_rows[:, chosen].sum(axis=1)).ravel() > 0
+    X, later = rest.X, memory.later
+    if later is not None:  # rows of updates count where all labels were answered: a lone yes would say too often yes
+        if columns[-1] >= memory.labels.shape[1]:
+            return None
+        told = np.flatnonzero(later.known[:, columns].all(axis=1))
+        yes = np.asarray(later.labels[told][:, columns].sum(axis=1)).ravel() > 0
+        X, union = stack(X, later.X[told]), np.append(union, yes)
     if union.all():
         return None
-    learner.add_labels(rest.X, union.astype(np.int8), [into])
+    learner.add_labels(X, union.astype(np.int8), [into])
     return learner.state_.labels(len(others))
 
 

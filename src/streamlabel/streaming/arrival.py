@@ -17,7 +17,7 @@ from streamlabel.errors import DataError
 from streamlabel.executors import JoblibExecutor
 from streamlabel.stats.spectral import make_factor
 from streamlabel.streaming.annotated import AskedRows, group_by_rows
-from streamlabel.streaming.calibration import Decisions, decide, sigmoid, usual_threshold
+from streamlabel.streaming.calibration import Decisions, Estimate, decide, sampled_estimates, sigmoid, usual_threshold
 from streamlabel.streaming.codes import (
     Arrival,
     JudgedRows,
@@ -51,10 +51,11 @@ def learn_labels(
     coupled: bool,
     named: FloatArray | None = None,
     name_weights: Sequence[Sequence[float]] = (),
+    sampled: bool = False,
 ) -> ModelState:
     """Learn new labels: returns the model that knows them too; the one that is given does not change.
 
-    same : X are the rows of `fit`;   coupled : the new labels help each other
+    same : X are the rows of `fit`;   coupled : the new labels help each other;   sampled : say how good they are
     named, name_weights : the directions (kinds, d, k) of their names, and how much each label leans on each kind
     """
     parts = list(group_by_rows(asked))
@@ -64,7 +65,7 @@ def learn_labels(
     if named is not None:
         groups = [_named(group, X, part[1], named, name_weights) for group, part in zip(groups, parts, strict=True)]
     usual = usual_threshold(state.loss, parameters.fit_intercept)
-    new = _gather(groups, names, parameters.threshold, usual)
+    new = _gather(groups, names, parameters.threshold, usual, sampled)
     answers, scored, n_past = state.answers, state.scored, len(state.names)
     if parameters.dictionary == "all" and answers is not None:
         if same and asked.everything:
@@ -112,8 +113,15 @@ class _Group:
     coupled: bool
     basis: FloatArray | None
 
+    @property
+    def judged_answers(self) -> FloatArray:
+        """The answers of the rows that were judged."""
+        return self.answers if self.arrival.judged_rows is None else self.answers[self.arrival.judged_rows]
 
-def _gather(groups: Sequence[_Group], names: tuple[str, ...], threshold: float | str, usual: float) -> LabelBatch:
+
+def _gather(
+    groups: Sequence[_Group], names: tuple[str, ...], threshold: float | str, usual: float, sampled: bool
+) -> LabelBatch:
     """The groups as one batch."""
     order = np.argsort(np.concatenate([group.columns for group in groups]))
     arrivals = [group.arrival for group in groups]
@@ -123,7 +131,7 @@ def _gather(groups: Sequence[_Group], names: tuple[str, ...], threshold: float |
     codes = arrivals[0].codes
     if len(groups) > 1:
         codes = sparse.csc_array(sparse.hstack([arrival.codes for arrival in arrivals], format="csc")[:, order])
-    reports = [report for group in groups for report in _reports(group, names)]
+    reports = [report for group in groups for report in _reports(group, names, threshold if sampled else None)]
     return LabelBatch(
         names,
         np.hstack([arrival.weights for arrival in arrivals])[:, order],
@@ -135,19 +143,21 @@ def _gather(groups: Sequence[_Group], names: tuple[str, ...], threshold: float |
 
 
 def _decide(group: _Group, threshold: float | str, usual: float) -> Decisions:
-    rows = group.arrival.judged_rows
-    return decide(group.arrival.judged_scores, group.answers if rows is None else group.answers[rows], threshold, usual)
+    return decide(group.arrival.judged_scores, group.judged_answers, threshold, usual)
 
 
-def _reports(group: _Group, names: tuple[str, ...]) -> list[LabelReport]:
+def _reports(group: _Group, names: tuple[str, ...], threshold: float | str | None) -> list[LabelReport]:
     recipe, arrival = group.recipe, group.arrival
+    good: Sequence[Estimate | None] = [None] * len(group.columns)
+    if threshold is not None:
+        good = sampled_estimates(arrival.judged_scores, group.judged_answers, threshold)
     anchored = arrival.anchored.tolist()
     sizes, counts = np.diff(arrival.codes.indptr), group.answers.sum(axis=0)
     gaps = [report.violation for report in arrival.reports] or [0.0] * len(group.columns)
     return [
         LabelReport(
             names[column], len(group.answers), int(counts[j]), recipe.share, recipe.lam, anchored[j], group.beta,
-            int(sizes[j]), gaps[j], group.loss, group.coupled, recipe.clarity,
+            int(sizes[j]), gaps[j], group.loss, group.coupled, recipe.clarity, good[j],
         )
         for j, column in enumerate(group.columns)
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import betaincinv, expit
 
 from streamlabel.types import FloatArray
 
@@ -88,6 +88,36 @@ def best_f1_thresholds(scores: FloatArray, answers: FloatArray) -> FloatArray:
     return np.where(positives > 0, middle, np.nan)
 
 
+def sampled_estimates(scores: FloatArray, answers: FloatArray, threshold: float | str) -> list[Estimate]:
+    """How good labels are, from a random sample: scores (n, k) of rows that were not learned from, and their answers.
+
+    Counted, with Jeffreys' intervals. A threshold of best F1 flatters itself on the rows where it was found, so it is
+    found on every other row and counted on the rest, by turns. That is another threshold than the label's: intervals of
+    precision and recall are those of a third of the answers, and so hold as often as they say, or are too low.
+    """
+    said, n_rows, count = np.zeros(answers.shape, dtype=bool), len(answers), 1 / 3 if threshold == "f1" else 1.0
+    for first in (0, 1):
+        mine, others = slice(first, None, 2), slice(1 - first, None, 2)
+        best = best_f1_thresholds(scores[others], answers[others])
+        said[mine] = scores[mine] > (best if threshold == "f1" else float(threshold))  # never where it is NaN
+    ranked = np.take_along_axis(answers, np.argsort(-scores, axis=0, kind="stable"), axis=0)
+    found = (ranked * np.cumsum(ranked, axis=0) / np.arange(1, n_rows + 1)[:, None]).sum(axis=0)
+    counts = zip((said * answers).sum(axis=0), said.sum(axis=0), answers.sum(axis=0), found, strict=True)
+    return [
+        Estimate(_share(hits, n_said, count), _share(hits, n_yes, count), _share(area, n_yes), _share(n_yes, n_rows),
+                 float(n_said / n_rows), n_rows, n_rows)
+        for hits, n_said, n_yes, area in counts
+    ]  # fmt: skip
+
+
+def _share(part: float, whole: float, count: float = 1.0) -> tuple[float, float, float]:
+    """A share and its 90 % interval, which holds it, each of the whole counting so much; NaN of nothing."""
+    if not whole:
+        return (float("nan"),) * 3
+    low, high = betaincinv(count * part + 0.5, count * (whole - part) + 0.5, (0.05, 0.95)).tolist()
+    return float(part / whole), low if part else 0.0, high if part < whole else 1.0
+
+
 def threshold_of_precision(scores: FloatArray, chances: FloatArray, precision: float) -> tuple[float, float, float]:
     """The lowest threshold with at least this expected precision, and the precision and recall expected there.
 
@@ -120,11 +150,8 @@ def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> t
     target = np.where(answers > 0, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
     offset = np.log((yes + 1.0) / (no + 1.0))
     slope, offset = _newton(z, target, np.ones(n_labels), offset, n_iter)
-    slope, offset = (
-        np.where(usable, slope / unit, 1.0),
-        np.where(usable, offset - slope * centre / unit, offset - centre),
-    )
-    return np.maximum(slope, 0.0), offset
+    offset = np.where(usable, offset - slope * centre / unit, offset - centre)
+    return np.maximum(np.where(usable, slope / unit, 1.0), 0.0), offset
 
 
 def alike(scores: FloatArray) -> bool:

@@ -22,7 +22,6 @@ from streamlabel.streaming.arrival import learn_labels
 from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import Decisions, sigmoid
 from streamlabel.streaming.found import (
-    SMALLEST_POOL,
     Examples,
     Pool,
     found_recipe,
@@ -247,6 +246,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         coupled: bool = False,
         names: Directions | None = None,
         descriptions: Sequence[str] | None = None,
+        sampled: bool = False,
     ) -> StreamingLabelClassifier:
         """Learn new labels beside the old ones, which do not change.
 
@@ -262,6 +262,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         names : what makes directions of names in feature space (`streaming.found_trials.Directions`). How far they are
             trusted is found out by trials on known labels, by number of yes. None does not read names.
         descriptions : k texts that say what the labels mean, read with their names
+        sampled : the annotated rows are a random sample: ``reports_`` says how good the labels are on rows like these
         """
         check_is_fitted(self)
         state, memory = self.state_, self.state_.memory
@@ -293,8 +294,9 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
                 n_yes = np.asarray(asked.labels.sum(axis=0)).ravel().astype(int).tolist()
                 weights = [found_recipe(state, n, names, parameters.random_state).weights for n in n_yes]
             self.state_ = learn_labels(
-                parameters, state, matrix, asked, labels, same=same, coupled=coupled, named=named, name_weights=weights
-            )
+                parameters, state, matrix, asked, labels, same=same, coupled=coupled, named=named, name_weights=weights,
+                sampled=sampled,
+            )  # fmt: skip
         return self
 
     def update(
@@ -387,29 +389,30 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         pool: CSR | FloatArray | None = None,
         names: Directions | None = None,
         texts: Sequence[str] = (),
+        left: Mapping[str, IntArray] | None = None,
     ) -> dict[str, tuple[FoundRecipe, Judgement]]:
         """Learn new labels from examples (`streaming.found`), all or none; ``texts`` say what each of them is called.
 
+        left : for each label the rows of the pool that were not answered for it, so that it is as if it came alone
         Returns, for each label, the recipe that was used and what is known about its scores on the pool.
         """
         state = self.state_
         if state.classes is not None:
             raise DataError("the model was fitted on a vector of classes; fit it on a 0/1 label matrix to add labels")
         parameters = checked_parameters(self)
+        check_settings(parameters, state.settings)
         for name in examples:
             if name in state.names:
                 raise ConflictError(f"label name {name!r} is taken; choose another name")
         if pool is None and state.memory is not None:
             pool = state.memory.X
-        if pool is None or pool.shape[0] < SMALLEST_POOL:
-            n_rows = 0 if pool is None else int(pool.shape[0])
-            raise DataError(f"a pool of {n_rows} rows is too small; give some hundred rows as they come")
+        pool = sparse.csr_array((0, self.n_features_in_)) if pool is None else pool
         found = {}
         with one_thread():
-            parts = Pool.of(pool, parameters.random_state)
             named = None if names is None else names(texts)
             for place, (name, one) in enumerate(examples.items()):
                 check_scale(one.rows)
+                parts = Pool.of(pool, parameters.random_state, None if left is None else left[name])
                 recipe = found_recipe(self.state_, int(one.answers.sum()), names, parameters.random_state)
                 direction = None if named is None else named[:, :, place]
                 _check_examples(name, one, recipe, direction)

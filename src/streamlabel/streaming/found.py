@@ -33,7 +33,7 @@ from streamlabel.streaming.judgement import Judgement
 from streamlabel.streaming.other_losses import row_unit
 from streamlabel.streaming.state import LabelBatch, ModelState
 from streamlabel.streaming.trials import LAM, LabelReport, sketch
-from streamlabel.types import CSR, BoolArray, FloatArray
+from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 
 MOST_JUDGED = 2000  # rows of a pool by which scores are judged
 SMALLEST_POOL = 4
@@ -84,12 +84,16 @@ class Pool:
         return min(BACKGROUND, n_rows // 2)
 
     @classmethod
-    def of(cls, X: CSR | FloatArray, seed: int) -> Pool:
-        """Part rows into background and rest: 400 and 2,000 at most, drawn at random; a small pool is halved."""
-        order = np.random.default_rng(seed).permutation(int(X.shape[0]))
+    def of(cls, X: CSR | FloatArray, seed: int, numbers: IntArray | None = None) -> Pool:
+        """Part rows (of these numbers, increasing) into background and rest: 400 and 2,000 at most, or halves."""
+        n_rows = int(X.shape[0]) if numbers is None else len(numbers)
+        if n_rows < SMALLEST_POOL:
+            raise DataError(f"a pool of {n_rows} rows is too small; give some hundred rows as they come")
+        order = np.random.default_rng(seed).permutation(n_rows)
         n_back = cls.n_background(len(order))
-        rest = np.sort(order[n_back : n_back + MOST_JUDGED])
-        return cls(X[np.sort(order[:n_back])], X[rest], len(rest) / len(order))
+        back, rest = np.sort(order[:n_back]), np.sort(order[n_back : n_back + MOST_JUDGED])
+        share = len(rest) / n_rows
+        return cls(X[back], X[rest], share) if numbers is None else cls(X[numbers[back]], X[numbers[rest]], share)
 
 
 def learn_found(
@@ -178,15 +182,10 @@ def with_precision(state: ModelState, name: str, judgement: Judgement, precision
         raise DataError(f"precision is {precision!r}; it must be a number above 0, at most 1")
     threshold = judgement.threshold(precision)
     if threshold == np.inf:
-        raise DataError(
-            f"a precision of {precision:g} cannot be expected of {name!r}, whatever the threshold; more "
-            "answers may help"
-        )
-    number, thresholds, reports = (
-        state.names.number(name),
-        state.decisions.thresholds.copy(),
-        list(state.reports.items()),
-    )
+        problem = f"a precision of {precision:g} cannot be expected of {name!r}, whatever the threshold"
+        raise DataError(f"{problem}; more answers may help")
+    number, reports = state.names.number(name), list(state.reports.items())
+    thresholds = state.decisions.thresholds.copy()
     thresholds[number] = threshold
     reports[number] = replace(reports[number], estimate=judgement.estimate(threshold))
     decisions = replace(state.decisions, thresholds=thresholds)

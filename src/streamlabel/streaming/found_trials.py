@@ -22,7 +22,7 @@ from streamlabel.stats.spectral import dense
 from streamlabel.stats.ties import points
 from streamlabel.streaming.judgement import Calibration, score_features
 from streamlabel.streaming.kept_rows import FitMemory
-from streamlabel.streaming.trials import LEAST_GAIN
+from streamlabel.streaming.trials import LEAST_GAIN, LOGGER, SAYS
 from streamlabel.types import FloatArray, IntArray
 
 SIZES = (0, 1, 2, 5, 10, 20, 50)  # numbers of yes that are tried
@@ -130,6 +130,7 @@ def run_found_trials(
     left = np.setdiff1d(np.arange(memory.X.shape[0]), memory.judged_rows)
     if len(memory.judged_rows) < LEAST_POOL or len(left) < LEAST_POOL or (size == 0 and directions is None):
         return default
+    LOGGER.info(SAYS, f"about {size} yes" if size else "a name alone")
     trials: list[_Trial] = []
     for draw in range(N_DRAWS):
         rng = np.random.default_rng((seed, size, draw))

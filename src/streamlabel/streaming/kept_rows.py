@@ -16,7 +16,16 @@ from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, make_ridge
 from streamlabel.errors import DataError
 from streamlabel.stats.label_gram import centred_cross
 from streamlabel.streaming.inputs import same_rows
-from streamlabel.streaming.trials import MOST_ROWS, N_SKETCH, Judged, Trial, budget_class, run_trial
+from streamlabel.streaming.trials import (
+    LOGGER,
+    MOST_ROWS,
+    N_SKETCH,
+    SAYS,
+    Judged,
+    Trial,
+    budget_class,
+    run_trial,
+)
 from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray
 
 _MOST_JUDGED = 1000
@@ -263,6 +272,8 @@ class FitMemory:
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
             judged = Judged(self.judged_X, self.labels[self.judged_rows], self.leave_one_out)
             found = []
+            if n_trials(budget):
+                LOGGER.info(SAYS, f"about {budget} answers")
             for number in range(n_trials(budget)):
                 rng = np.random.default_rng((self._seed, budget, number))
                 size = budget if affords_coordinates((budget, self.X.shape[1]), N_SKETCH) else min(budget, MOST_ROWS)

@@ -11,6 +11,7 @@ No answer for a new label is used, so nothing is flattered by it, and the choice
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +30,8 @@ from streamlabel.streaming.calibration import Estimate
 from streamlabel.structure.represent import represent
 from streamlabel.types import CSR, FloatArray, IntArray
 
+LOGGER = logging.getLogger("streamlabel.trials")
+SAYS = "trying out on known labels how to learn from %s: once per number of answers ..."
 BUDGETS = (25, 50, 100, 200, 500, 1000, 2000, 5000, 15000, 50000)
 # LAM, the shares and pulls of RECIPES and the rule of `choose_recipe` were settled while looking at test rows of
 # Bibtex, Delicious, mediamill_reduced, EURLEX57K and citeulike-t. A run reads no test row, but figures on these sets
@@ -421,7 +424,7 @@ class LabelReport:
     loss, coupled : what its classifier minimises, and whether the labels of its batch helped each other
     clarity : how clear the choice of the recipe was; None if nothing was tried, and in a model that was stored since
     n_background : rows among these that nobody answered, which stood for no
-    estimate : how good it is thought to be; only of a label that was learned from found examples, as above
+    estimate : how good it is thought to be; of a label that was learned from found examples, or from a random sample
     """
 
     label: str

@@ -66,7 +66,7 @@ class LearnReport:
     neighbours : (label, weight) of the labels it resembles;   used_past : whether its classifier leans on the past
     threshold : the score from which `predict` says yes
     fires : (on how many texts of the pool it says yes, of how many that were looked at); None if there are none
-    estimate : how good it is thought to be on texts like those of the pool; None if the answers were a sample
+    estimate : how good it is thought to be on texts like those of the pool, or of the sample; None if it has neither
     pool : where the pool came from: "given", "fit" or "" for none
     name_gain : what names are worth in trials, in points; 0 if the name was not used
     n_unknown_words, unknown_words : words of new yes texts that the vectoriser does not know, and from which nothing is
@@ -106,7 +106,7 @@ def report_label(
     number = model.state_.names.number(name)
     learned = model.state_.reports[number]
     estimate = learned.estimate
-    if estimate is None:
+    if not pool or estimate is None:
         fires = count_fires(model, number)
     else:
         fires = round(estimate.fires * estimate.n_pool), estimate.n_pool

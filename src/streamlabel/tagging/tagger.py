@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -49,7 +48,7 @@ from streamlabel.tagging.text_answers import (
     two_sides,
 )
 from streamlabel.tagging.vectorizers import VectorizerState, make_vectorizer, restore_vectorizer, vectorizer_state
-from streamlabel.types import CSR
+from streamlabel.types import CSR, IntArray
 from streamlabel.validation import check_label_names
 
 
@@ -317,6 +316,10 @@ class Tagger(ReadingTagger):
 
         Weights are rounded to float32. A vectoriser of the user's own is not stored, only its name.
         """
+        if keep_rows and self._store is not None:  # where it was opened to read, the rows are not read yet
+            if NAMES in self._store.parts():
+                check_reader(self._store.get_part(NAMES).content, self._reader_version(), self._store.path)
+            return self.in_memory().save(path, private=private, actor=actor)
         state = self.vectorizer_state()
         parts = {VECTORIZER: Part(state.content, state.arrays)}
         if keep_rows:
@@ -397,7 +400,11 @@ class Tagger(ReadingTagger):
 
     def in_memory(self) -> Tagger:
         """A tagger of the same labels that lives in memory: what it learns is not stored."""
-        return copy.copy(self)
+        copied = copy.copy(self)
+        if self._store is not None and self.classifier_.state_.memory is None and TEXTS in self._store.parts():
+            copied.classifier_ = self._store.model()
+            copied._index = TextIndex(self._store.get_part(TEXTS).arrays["digests"])
+        return copied
 
     def __getstate__(self) -> Any:
         """A copy, or a pickle, lives in memory: it does not write where this one does."""
@@ -409,9 +416,7 @@ class Tagger(ReadingTagger):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def vectorizer_state(self) -> VectorizerState:
@@ -465,39 +470,37 @@ class Tagger(ReadingTagger):
             raise DataError(f"nothing new about {names[0]!r}; give texts for yes or for no, a description or a pool")
         looked = self._judging(pool)
         found: dict[str, LabelExamples] = {}
-        n_background = 0
+        left: dict[str, IntArray] = {}
+        good: dict[str, Estimate | None] = {}
         facts: dict[str, tuple[FoundRecipe, Judgement]] = {}
         if looked is None:
             check_without_pool(batch, more)
         if sampled or looked is None:
-            grow = functools.partial(self._grown, batch=batch)
+            grow = functools.partial(self._grown, batch=batch, sampled=sampled, good=good)
         else:
             found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
             if more and number is not None:
                 found = {name: self._kept_of(number).joined(newer) for name, newer in found.items()}
+            filled = filled_rows(looked.rows)
             for name, one in found.items():
                 if one.answers.any() and not filled_rows(one.rows[one.answers]).any():
                     raise no_known_words(name)
-            left = looked.without(np.vstack([one.digests for one in found.values()])).rows
-            left = left[np.flatnonzero(filled_rows(left))]
-            if not left.shape[0]:
-                raise DataError(
-                    "the pool holds no text that is not answered and has a word that is known; give texts that nobody "
-                    "has looked at"
-                )
-            n_background = Pool.n_background(int(left.shape[0]))
-            grow = functools.partial(self._grown_from, found=found, pool=left, facts=facts, precision=precision)
+                left[name] = np.flatnonzero(filled & ~looked.among(one.digests))
+                if not left[name].size:
+                    problem = "the pool holds no text that is not answered and has a word that is known"
+                    raise DataError(f"{problem}; give texts that nobody has looked at")
+            grow = functools.partial(
+                self._grown_from, found=found, pool=looked.rows, left=left, facts=facts, precision=precision
+            )
         self._put(grow, names, found, number)
         seconds = time.perf_counter() - begin
         where = "" if not found else "fit" if pool is None else "given"
-        model, words = self.classifier_, self.vectorizer_
-        return [
-            replace(
-                report_answers(model, words, one, found.get(one.name), facts.get(one.name), where, seconds),
-                n_background=n_background,
-            )
-            for one in batch
-        ]
+        model, words, reports = self.classifier_, self.vectorizer_, []
+        for said in batch:
+            report = report_answers(model, words, said, found.get(said.name), facts.get(said.name), where, seconds)
+            n_background = Pool.n_background(len(left.get(said.name, ())))
+            reports.append(replace(report, n_background=n_background, estimate=good.get(said.name) or report.estimate))
+        return reports
 
     def _put(self, grow: Any, names: tuple[str, ...], found: dict[str, LabelExamples], number: int | None) -> None:
         """Let the classifier grow, here or in the store, with the answers that the labels were learned from."""
@@ -560,10 +563,8 @@ class Tagger(ReadingTagger):
     def _kept_of(self, number: int) -> LabelExamples:
         if (known := self._examples(number)) is None:
             name = self.classifier_.state_.names[number]
-            raise ConflictError(
-                f"the answers that {name!r} was learned from are not kept; "
-                f"relearn({name!r}, ...) with all of its answers"
-            )
+            problem = f"the answers that {name!r} was learned from are not kept"
+            raise ConflictError(f"{problem}; relearn({name!r}, ...) with all of its answers")
         return known
 
     def _all_examples(self) -> dict[str, LabelExamples]:
@@ -605,21 +606,23 @@ class Tagger(ReadingTagger):
         *,
         found: dict[str, LabelExamples],
         pool: Any,
+        left: dict[str, IntArray],
         facts: dict[str, Any],
         precision: float | None,
     ) -> StreamingLabelClassifier:
         """A copy of the classifier that has learned labels from their examples, too."""
         model = copy.copy(past)
         texts = [f"{name} {one.about}".strip() for name, one in found.items()]
-        facts.update(
-            model.learn_examples({name: one.examples for name, one in found.items()}, pool, self._directions(), texts)
-        )
+        examples = {name: one.examples for name, one in found.items()}
+        facts.update(model.learn_examples(examples, pool, self._directions(), texts, left))
         for name, (_, judgement) in facts.items():
             if precision is not None:
                 model.state_ = with_precision(model.state_, name, judgement, precision)
         return model
 
-    def _grown(self, past: StreamingLabelClassifier, *, batch: list[Answers]) -> StreamingLabelClassifier:
+    def _grown(
+        self, past: StreamingLabelClassifier, *, batch: list[Answers], sampled: bool, good: dict[str, Any]
+    ) -> StreamingLabelClassifier:
         """A copy of the classifier that has learned these labels, too, from answers taken at their word."""
         kept, model = past.state_.memory, copy.copy(past)
         asked = gather_answers(batch, self._index.n_rows)
@@ -631,5 +634,6 @@ class Tagger(ReadingTagger):
             X = self._features(asked.texts)
             X = X if kept is None else stack(kept.X[asked.rows], X)
         check_known_words(X, asked.labels, batch)
-        model.add_labels(X, asked.labels, [answers.name for answers in batch], annotated=asked.cells)
+        model.add_labels(X, asked.labels, [one.name for one in batch], annotated=asked.cells, sampled=sampled)
+        good.update((report.label, report.estimate) for report in model.reports_[-len(batch) :])
         return model

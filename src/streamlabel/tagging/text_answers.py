@@ -70,11 +70,15 @@ class TextPool:
 
     def without(self, answered: NDArray[np.uint8]) -> TextPool:
         """The pool without the texts that have these digests."""
-        known = {one.tobytes() for one in answered}
-        kept = [at for at, one in enumerate(self.digests) if one.tobytes() not in known]
+        kept = np.flatnonzero(~self.among(answered))
         if len(kept) == len(self.digests):
             return self
         return TextPool(self.rows[kept], self.digests[kept], tuple(self.texts[at] for at in kept if self.texts))
+
+    def among(self, answered: NDArray[np.uint8]) -> BoolArray:
+        """Which texts of the pool have one of these digests, (n,) bool."""
+        known = {one.tobytes() for one in answered}
+        return np.array([one.tobytes() in known for one in self.digests], dtype=bool)
 
 
 @dataclass(frozen=True)
