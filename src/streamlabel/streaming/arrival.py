@@ -33,7 +33,7 @@ from streamlabel.streaming.kept_rows import positive_rows
 from streamlabel.streaming.other_losses import learn_with_loss, row_unit
 from streamlabel.streaming.past import best_beta, fixed_lam
 from streamlabel.streaming.state import LabelBatch, ModelState
-from streamlabel.streaming.trials import LAM, N_SKETCH, LabelReport, Recipe, Trial, choose_recipe, sketch
+from streamlabel.streaming.trials import BUDGETS, LAM, N_SKETCH, LabelReport, Recipe, Trial, choose_recipe, sketch
 from streamlabel.types import CSR, FloatArray, IntArray
 
 MOST_SCORED = 512  # labels that may enter a code by their scores
@@ -203,7 +203,7 @@ def _learn(
         beta = _arrival_beta(parameters, loss, X, answers, recipe)
         factor = make_factor(X, centre=centre)
         arrival = learn_coupled(X, factor, answers, past, recipe.lam, beta, centre=centre, judged_rows=judged_rows)
-    elif recipe.mix < 1.0:
+    elif recipe.mix < 1.0 or everything:  # on the rows of `fit` a ridge costs little, and iterations start there
         ridge, judged = _prepared(parameters, state, X, answers, recipe, everything, basis)
         beta = ridge.beta
         arrival = learn_arrival(
@@ -211,13 +211,20 @@ def _learn(
             labels=labels if centre else None,
         )  # fmt: skip
     if recipe.mix and loss == "squared":
-        loss = "logistic" if arrival is None else "both"
+        loss, span = "logistic" if recipe.mix == 1.0 else "both", log_odds_span(answers)
+        start = None
+        if arrival is not None:
+            constant = np.log(9.0) - span - span * (answers.mean(axis=0) - arrival.intercept)
+            start = span * arrival.weights, constant
         other_beta = _arrival_beta(parameters, "logistic", X, answers, replace(recipe, strength=recipe.other_strength))
         other = learn_with_loss(
             X, answers, past, recipe.lam, other_beta, "logistic", anchored=recipe.anchored is True, seed=seed,
-            basis=basis, share=recipe.share, span=log_odds_span(answers), judged_rows=judged_rows,
+            basis=basis, share=recipe.share, span=span, judged_rows=judged_rows, start=start,
         ).on_line(*recipe.line)  # fmt: skip
-        beta, arrival = (other_beta, other) if arrival is None else (beta, arrival.mixed(other, recipe.mix))
+        if arrival is None or recipe.mix == 1.0:
+            beta, arrival = other_beta, other
+        else:
+            arrival = arrival.mixed(other, recipe.mix)
     assert arrival is not None
     correlations = None if past is None else past.correlations
     truth = answers if centre else 0.5 * (answers + 1.0)
@@ -288,6 +295,14 @@ def run_trials(parameters: Parameters, state: ModelState, n_rows: int) -> list[T
         return []
     losses = ("squared", "logistic") if state.loss == "squared" and parameters.loss == "auto" else (state.loss,)
     return state.memory.trials(n_rows, losses, state.fitted_classifiers)
+
+
+def run_all_trials(parameters: Parameters, state: ModelState) -> None:
+    """Run the trials for every number of rows that labels may arrive with, so that no label waits for them."""
+    if parameters.fit_intercept and state.memory is not None and state.classes is None:
+        n_rows = int(state.memory.X.shape[0])
+        for budget in (*(size for size in BUDGETS if size < n_rows), n_rows):
+            run_trials(parameters, state, budget)
 
 
 def _arrival_beta(parameters: Parameters, loss: str, X: CSR | FloatArray, answers: FloatArray, recipe: Recipe) -> float:

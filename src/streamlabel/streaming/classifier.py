@@ -18,7 +18,7 @@ from streamlabel.metrics.topk import top_k
 from streamlabel.stats.threads import one_thread, one_thread_if_small
 from streamlabel.streaming.adopt import checked_classifiers, linear_parts, scale_of
 from streamlabel.streaming.annotated import check_both_answers, rows_asked
-from streamlabel.streaming.arrival import learn_labels
+from streamlabel.streaming.arrival import learn_labels, run_all_trials
 from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import Decisions, sigmoid
 from streamlabel.streaming.found import (
@@ -172,7 +172,11 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
                 label_names = map(str, classes)
             names = check_label_names(label_names, labels.shape[1])
             with one_thread_if_small(matrix.shape):
-                self.state_ = fit_labels(parameters, matrix, labels, names, source=X, classes=classes)
+                state = fit_labels(parameters, matrix, labels, names, source=X, classes=classes)
+            if parameters.tune == "fit":
+                with one_thread():
+                    run_all_trials(parameters, state)
+            self.state_ = state
         except BaseException:  # the model is still what it was, with the features it had
             for name in _FEATURE_FACTS:
                 self.__dict__.pop(name, None)

@@ -7,6 +7,7 @@ without them: five stratified folds if rows are few, else one refit without a sa
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from streamlabel.classifier.coordinates import Coordinates, affords_coordinates
 from streamlabel.classifier.ridge import mean_square_length
@@ -28,8 +29,9 @@ from streamlabel.types import CSR, FloatArray, IntArray, SolveReport
 MOST_ROWS, MOST_LABELS = 4_000, 128  # of the sample by which the strength is chosen
 _FOLDS = 5
 # On the relative gradient. Past labels: P@k no longer changes. New labels: as good as exact, so that it does not matter
-# which labels come together.
-PAST_TOLERANCE, _REFIT_TOLERANCE, _NEW_TOLERANCE = 1e-3, 1e-6, 1e-9
+# which labels come together; of many rows: average precision no longer changes by a hundredth of a point.
+PAST_TOLERANCE, _NEW_TOLERANCE, _LARGE_TOLERANCE = 1e-3, (1e-9, 1e-6), (1e-3, 1e-2)  # the last: then of refits
+_LARGE = 300  # rows and features from which iterations on the rows are faster than coordinates
 
 
 def row_unit(X: CSR | FloatArray, fit_intercept: bool) -> float:
@@ -164,12 +166,14 @@ def learn_with_loss(
     share: float = 0.0,
     span: FloatArray | float = 1.0,
     judged_rows: IntArray | None = None,
+    start: tuple[FloatArray, FloatArray] | None = None,
 ) -> Arrival:
     """Represent new labels, then learn their classifiers with this loss toward the anchor (`streaming.codes`).
 
     basis, share : of the metric;   span : what brings the anchor to the scale of this loss
     judged_rows : the rows to judge by; default all, or a sample of them. Their scores are those of folds or of one
         refit; in both the code of all rows is kept.
+    start : weights (d, k) and intercepts (k,) near the answer
     """
     anchor: FloatArray | None
     coupling: FloatArray | None = None
@@ -181,14 +185,17 @@ def learn_with_loss(
         anchor = anchor * span if anchored and anchor is not None else None
     rows = judged_sample(len(answers), seed) if judged_rows is None else judged_rows
     pulled = (np.diff(codes.indptr) > 0) & (anchor is not None or coupling is not None)
-    if coupling is None and centre and affords_coordinates(X.shape, 0 if basis is None else int(basis.shape[1])):
+    large = isinstance(X, sparse.csr_array) and min(X.shape) > _LARGE
+    affords = affords_coordinates(X.shape, 0 if basis is None else int(basis.shape[1]))
+    if coupling is None and centre and affords and (share or not large):
         found = _learn_in_coordinates(X, answers, anchor, beta, loss, rows, seed, basis, share)
         return Arrival(found[0], found[1], codes, rows, found[2], reports, pulled)
     if share:
         raise DataError(f"a metric with the {loss} loss needs fewer rows or features than {X.shape}; set metric=None")
-    weights, intercept, _ = solve_loss(X, answers, beta, loss, centre, anchor, coupling, _NEW_TOLERANCE)
+    tolerance, refit = _LARGE_TOLERANCE if large else _NEW_TOLERANCE
+    weights, intercept, _ = solve_loss(X, answers, beta, loss, centre, anchor, coupling, tolerance, start)
     scores = refit_scores(
-        X, answers, anchor, beta, loss, centre, rows, seed, coupling, _REFIT_TOLERANCE, (weights, intercept)
+        X, answers, anchor, beta, loss, centre, rows, seed, coupling, refit, (weights, intercept)
     )  # fmt: skip
     return Arrival(weights, intercept, codes, rows, scores, reports, pulled)
 
@@ -219,14 +226,14 @@ def _learn_in_coordinates(
         fixed = np.asarray(X @ anchor)
         fixed -= fixed.mean(axis=0)
         held = at.of_scores(fixed)
-    V, b = at.minimise(answers, beta, loss, held, tolerance=_NEW_TOLERANCE)
+    V, b = at.minimise(answers, beta, loss, held, tolerance=_NEW_TOLERANCE[0])
     folds = stratified_folds(answers, seed) if rows is None else [rows]
     known = np.ones((n_rows, len(folds), n_labels))
     for number, fold in enumerate(folds):
         known[fold, number] = 0.0
     many = [np.tile(part, (1, len(folds))) for part in (answers, held, V, b[None])]
     V_without, b_without = at.minimise(
-        many[0], beta, loss, many[1], (many[2], many[3][0]), known.reshape(n_rows, -1), _REFIT_TOLERANCE
+        many[0], beta, loss, many[1], (many[2], many[3][0]), known.reshape(n_rows, -1), _NEW_TOLERANCE[1]
     )
     scores = np.empty_like(answers)
     for number, fold in enumerate(folds):
