@@ -49,10 +49,17 @@ from streamlabel.types import Dataset, TextDataset
 @click.option(
     "--loss",
     type=click.Choice(["squared", "logistic", "squared_hinge", "auto"]),
-    default="squared",
+    default="auto",
     show_default=True,
-    help="What the classifiers minimise; auto compares logistic with squared on held-out rows. All but squared take"
-    " several times as long.",
+    help="What the classifiers minimise; auto: squared now, and for labels that are added whatever suits them best."
+    " logistic and squared_hinge take several times as long.",
+)
+@click.option(
+    "--tune",
+    type=click.Choice(["arrival", "fit"]),
+    default="arrival",
+    show_default=True,
+    help="When to find out how new labels are learned best: for the first of them, which waits, or now.",
 )
 @click.option(
     "--keep-rows/--no-keep-rows",
@@ -67,7 +74,8 @@ from streamlabel.types import Dataset, TextDataset
 @json_option
 def fit(
     model: Path, file: str, vectorizer: str, numbers: bool, names: str, max_features: int | None, min_df: int | None,
-    loss: str, keep_rows: bool, shared: bool, seed: int, actor: str, dry_run: bool, as_json: bool, **arguments: Any,
+    loss: str, tune: str, keep_rows: bool, shared: bool, seed: int, actor: str, dry_run: bool, as_json: bool,
+    **arguments: Any,
 ) -> None:  # fmt: skip
     """Learn all labels of FILE, and store the model in the new directory MODEL.
 
@@ -80,7 +88,7 @@ def fit(
     data, columns = read_set(file, FileOptions.of(arguments), learning=True)
     say_twins(data.label_names)
     chosen = _vectorizer(data, vectorizer, numbers, max_features, min_df)
-    classifier = StreamingLabelClassifier(loss=loss, random_state=seed)
+    classifier = StreamingLabelClassifier(loss=loss, tune=tune, random_state=seed)
     found: dict[str, Any] = {
         "model": str(model),
         "texts": isinstance(data, TextDataset),

@@ -342,7 +342,7 @@ class _CrossValidatedRidge:
 
 _ALONE = {"lam": None, "metric": None}
 METHODS: dict[str, Method] = {
-    DEFAULT: _Streaming(),
+    DEFAULT: _Streaming(loss="auto"),
     OWN_RIDGE: _Streaming(_ALONE),
     PAPER: _Streaming({"metric": None}),
     "RidgeCV": _CrossValidatedRidge(),

@@ -48,7 +48,7 @@ from streamlabel.types import CSR, FloatArray, IntArray
 
 KEY = ("dataset", "method", "share", "seed", "tuned")
 SHARES = tuple(range(10, 101, 10))  # percent of the labels
-CURVES: dict[str, dict[str, Any]] = {SLL: {}, "SLL paper": {"metric": None, "start": "alternating"}}
+CURVES: dict[str, dict[str, Any]] = {SLL: {}, "SLL paper": {"metric": None, "loss": "squared", "start": "alternating"}}
 _LONGEST_FIRST = ("SLEEC", "SLL", "SLL paper", "BR squared hinge", "SLL logistic", "BR logistic")
 
 

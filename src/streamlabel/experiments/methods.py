@@ -231,7 +231,7 @@ def _river(parameters: Parameters, seed: int) -> Learner:
     return Apart(partial(River, seed=seed, **parameters))
 
 
-_PAPER: dict[str, Any] = {"metric": None, "start": "alternating", "coupled": True}
+_PAPER: dict[str, Any] = {"metric": None, "loss": "squared", "start": "alternating", "coupled": True}
 _BETAS = ("auto", 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 _LAMS = ("auto", 0.001, 0.01)  # "auto" is 0.003
 _LOSS_BETAS = ("auto", 0.03, 0.1, 0.3, 1.0, 3.0)

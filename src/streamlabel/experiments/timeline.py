@@ -40,8 +40,15 @@ from streamlabel.types import CSR, FloatArray
 
 STARTS: Mapping[str, tuple[int, ...]] = {NEWS_CORPUS: (2020,)}
 USUAL_STARTS = (1985, 1995)
-SETTING = {"lam": LAM, "metric": max(way.share for way in RECIPES)}  # of the past that is always used
-_FORMS: Mapping[str, Mapping[str, Any]] = {OWN_RIDGE: {"lam": None, "metric": None}, ALWAYS_USED: SETTING}
+SETTING = {
+    "lam": LAM,
+    "metric": max(way.share for way in RECIPES),
+    "loss": "squared",
+}  # of the past that is always used
+_FORMS: Mapping[str, Mapping[str, Any]] = {
+    OWN_RIDGE: {"lam": None, "metric": None, "loss": "squared"},
+    ALWAYS_USED: SETTING,
+}
 _CHUNK = 32  # arrivals between two evaluations
 _FIXED = 100  # rows by which scores are compared, bit by bit
 

@@ -66,9 +66,10 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         The ridge strength: of the past labels, and of the pull of a new label toward its anchor. "auto" chooses it for
         the past labels by generalised cross-validation (other losses: by P@k of held-out rows), for new ones as below.
     loss : "squared", "logistic", "squared_hinge" or "auto"
-        What the classifiers minimise. "auto" takes logistic if its P@k on held-out rows is better than that of
-        squared by more than the standard error. The metric and the closed forms need squared; the others learn every
-        batch again on parts of its rows for honest thresholds and probabilities (`streaming.other_losses`).
+        What the classifiers minimise. With "auto" it is squared for the labels of `fit`, and for new ones squared,
+        logistic or a mixture of the two, as below (squared if beta is given). The mixture is one linear classifier; all
+        scores are on the scale of squared ones, 0 to 1. Losses other than squared have no closed form: a label is
+        learned again on parts of its rows for honest thresholds and probabilities (`streaming.other_losses`).
     start : "independent" or "alternating"
         How `fit` learns the past labels: each alone, or as the paper starts, by turns with their structure
         (`streaming.past`, with l1 = lam n, l2 = beta, l3 = start_weight). Then `structure_` has their codes too.
@@ -86,10 +87,15 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         For the rows and labels by which "auto" judges.
     n_jobs : None or int
         Threads that solve the codes of a batch of labels; None for one, -1 for one per core. The codes are the same.
+    scoring : "balanced", "p@k", "auc" or "average_precision"
+        What "auto" maximises for new labels: all of these together, or one of them.
+    tune : "arrival" or "fit"
+        When the trials of "auto" are run: for the first label with about so many rows, or for all numbers of rows at
+        the end of `fit`, so that no label waits for them.
 
-    With "auto", some of the labels of `fit` are hidden and learned again from as many rows as the new label has, with
-    and without the past, and judged on other rows: the past is used if it lost on no measure (`streaming.trials`).
-    ``lam=None, metric=None`` learns every new label alone ("own ridge").
+    With "auto", some of the labels of `fit` are hidden and learned again from about as many rows as the new label has,
+    with each loss, with and without the past, and judged on other rows (`streaming.trials`). ``lam=None, metric=None,
+    loss="squared"`` learns every new label alone ("own ridge").
 
     Attributes
     ----------

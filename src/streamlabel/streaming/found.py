@@ -23,6 +23,7 @@ from streamlabel.streaming.codes import learn_arrival, name_direction
 from streamlabel.streaming.found_trials import (
     BACKGROUND,
     DEFAULTS,
+    SIZES,
     Directions,
     FoundRecipe,
     run_found_trials,
@@ -52,6 +53,12 @@ def found_recipe(state: ModelState, n_yes: int, directions: Directions | None, s
         with one_thread():  # so that it is the same everywhere
             memory.found[size, version] = run_found_trials(memory, weights, intercept, size, names, directions, seed)
     return memory.found[size, version]
+
+
+def run_found(state: ModelState, directions: Directions | None, seed: int) -> None:
+    """Run the trials for every number of yes, so that no label waits for them."""
+    for size in SIZES:
+        found_recipe(state, size, directions, seed)
 
 
 @dataclass(frozen=True, eq=False)

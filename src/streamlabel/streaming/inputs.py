@@ -182,10 +182,10 @@ def check_parameters(model: Any) -> None:
 
 
 def settings_of_fit(model: Any) -> dict[str, Any]:
-    """The parameters on which the result of `fit` depends."""
-    return {
-        name: getattr(model, name) for name in ("beta", "loss", "start", "start_weight", "dictionary", "fit_intercept")
-    }
+    """The parameters on which the result of `fit` depends; there "auto" is the squared loss."""
+    names = ("beta", "loss", "start", "start_weight", "dictionary", "fit_intercept")
+    found = {name: getattr(model, name) for name in names}
+    return {**found, "loss": "squared"} if model.loss == "auto" else found
 
 
 def check_settings(model: Any, then: Mapping[str, Any]) -> None:
@@ -194,7 +194,7 @@ def check_settings(model: Any, then: Mapping[str, Any]) -> None:
         if now != then[name]:
             raise DataError(
                 f"{name} was {then[name]!r} in fit and is {now!r} now; fit again, or set it back (lam, metric, "
-                "threshold and n_jobs may change at any time)"
+                "scoring, threshold and n_jobs may change at any time)"
             )
 
 

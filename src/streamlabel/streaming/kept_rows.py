@@ -267,6 +267,8 @@ class FitMemory:
         ``classifiers`` gives those of the labels of `fit`, (d, m) and (m,).
         """
         budget = budget_class(n_rows, (self.X.shape[0] - len(self.judged_rows), self.X.shape[1]))
+        if any(np.isnan(trial.strengths[1]) for trial in self.tried.get(budget, ())) and losses[-1] != "squared":
+            del self.tried[budget]  # without this loss
         if budget not in self.tried:
             weights, intercept = classifiers()
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)

@@ -24,7 +24,7 @@ from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import ANSWERS, LATER_TEXTS, NAMES, TEXTS, VECTORIZER, Part
 from streamlabel.streaming.calibration import Estimate, sigmoid
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.found import Pool, stack, with_precision
+from streamlabel.streaming.found import Pool, run_found, stack, with_precision
 from streamlabel.streaming.found_trials import FoundRecipe
 from streamlabel.streaming.judgement import Judgement
 from streamlabel.tagging.examples import LabelExamples
@@ -112,6 +112,8 @@ class Tagger(ReadingTagger):
         learned = clone(classifier).fit(vectorizer.fit_transform(checked), Y, label_names=names)
         self._adopt(vectorizer, learned, TextIndex.of(checked))
         self._reader = reader
+        if learned.tune == "fit":
+            run_found(learned.state_, reader, learned.random_state)
         return self
 
     @classmethod
@@ -129,8 +131,7 @@ class Tagger(ReadingTagger):
         digests : those of fit's texts (`text_digests_`), so that these are recognised
         brought : the fitted vectoriser, if the state only names one
         """
-        state = isinstance(vectorizer, VectorizerState)
-        fitted = restore_vectorizer(vectorizer, brought) if state else vectorizer
+        fitted = restore_vectorizer(vectorizer, brought) if isinstance(vectorizer, VectorizerState) else vectorizer
         if not hasattr(classifier, "state_"):
             raise DataError("the classifier is not fitted; fit it first")
         n_columns = getattr(fitted, "idf_", np.empty(classifier.n_features_in_)).shape[0]
