@@ -55,7 +55,7 @@ from streamlabel.experiments.found_labels import (
     ranking,
     yes_rows,
 )
-from streamlabel.streaming.found import stack
+from streamlabel.streaming.kept_rows import stack
 from streamlabel.tagging.names import TextDirections
 
 SETS = {"laws": "eurlex57k", "bibtex": "bibtex", "citeulike": "citeulike-t-min5"}

@@ -30,6 +30,6 @@ def test_a_tuned_tagger_keeps_what_it_tried_for_names_and_found_texts(monkeypatc
     )
     tagger.save(tmp_path / "model")
     monkeypatch.setattr(found, "run_found_trials", lambda *given: 1 / 0)
-    with Tagger.open(tmp_path / "model", "r+") as stored:
+    with Tagger.open(tmp_path / "model", "a") as stored:
         assert len(stored.classifier_.state_.memory.found) == len(tagger.classifier_.state_.memory.found) == 7
         stored.learn("winning", corpus.texts[:2], pool=corpus.texts[200:])

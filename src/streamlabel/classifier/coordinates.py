@@ -29,6 +29,25 @@ def affords_coordinates(shape: tuple[int, ...], n_past: int = 0) -> bool:
     return order <= LARGEST_ORDER and n_rows * order <= _MOST_CELLS
 
 
+def minimise(
+    X: CSR | FloatArray,
+    squares: FloatArray,
+    answers: FloatArray,
+    beta: float,
+    loss: str,
+    anchor: FloatArray | None = None,
+    start: Start | None = None,
+    known: FloatArray | None = None,
+    tolerance: float = 1e-3,
+) -> Start:
+    """Learn as `Coordinates.minimise` does, on any rows X (q, d); ``squares`` (d,) is the diagonal of Xc'Xc."""
+    kind = get_loss(loss)
+    anchor = np.zeros((X.shape[1], answers.shape[1])) if anchor is None else anchor
+    objective = AnchoredObjective(X, kind.encode(answers), kind, make_penalty(anchor, None, beta), True, known)
+    found = minimise_newton(objective, diagonal_inverse(squares), start, tolerance=tolerance, max_iter=_MOST_STEPS)
+    return found.weights, found.intercept
+
+
 class Coordinates:
     """The coordinates of q rows X (q, d).
 
@@ -122,12 +141,7 @@ class Coordinates:
 
         known : (q, k), 0 for answers that are left out
         """
-        kind = get_loss(loss)
-        anchor = np.zeros((self.Z.shape[1], answers.shape[1])) if anchor is None else anchor
-        objective = AnchoredObjective(self.Z, kind.encode(answers), kind, make_penalty(anchor, None, beta), True, known)
-        inverse = diagonal_inverse(self.squares)
-        found = minimise_newton(objective, inverse, start, tolerance=tolerance, max_iter=_MOST_STEPS)
-        return found.weights, found.intercept
+        return minimise(self.Z, self.squares, answers, beta, loss, anchor, start, known, tolerance)
 
     def _scale(self, own: float) -> None:
         total = 0.0 if self._past is None else float(np.square(self._past).sum())

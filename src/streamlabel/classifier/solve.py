@@ -14,6 +14,9 @@ solves it for every strength without a further factorisation. ``S2 = 0`` is the 
 
 With any other loss, labels without a coupling are problems of their own. They are solved in blocks that share products
 with the rows, labels of like frequency together since they take about as many steps. Coupled labels are one block.
+
+L-BFGS needs only gradients and a few copies of the classifiers, and many more iterations than Newton. The intercept is
+moved to the mean of the rows there, ``b' = b + mu'v``, where it is least entangled with the weights.
 """
 
 from __future__ import annotations
@@ -23,16 +26,16 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from scipy import optimize, sparse
 
-from streamlabel.classifier.conjugate_gradient import solve_conjugate_gradient
-from streamlabel.classifier.lbfgs import minimise_lbfgs
+from streamlabel.classifier.conjugate_gradient import column_lengths, solve_conjugate_gradient
 from streamlabel.classifier.losses import Loss, get_loss
 from streamlabel.classifier.newton import (
     NewtonResult,
     ShiftedInverse,
     Start,
     diagonal_inverse,
+    first_point,
     minimise_newton,
     spectral_inverse,
 )
@@ -157,6 +160,44 @@ def ridge_of_many_strengths(factor: RidgeFactor, projected: FloatArray, betas: F
     middle = float(np.median(betas))
     values = factor.eigenvalues[:, None]
     return factor.weights(projected * ((values + middle) / (values + betas)), middle)
+
+
+_MEMORY = 20
+
+
+def minimise_lbfgs(
+    objective: AnchoredObjective, start: Start | None = None, *, tolerance: float, max_iter: int
+) -> NewtonResult:
+    """Minimise J by L-BFGS until each gradient is below `tolerance` times its `gradient_scale` (`first_point`)."""
+    shape = objective.penalty.anchor.shape
+    mean = np.asarray(objective.X.mean(axis=0)).ravel() if objective.fit_intercept else np.zeros(shape[0])
+    scale = objective.gradient_scale()
+    violations = np.full(shape[1], np.inf)
+
+    def unpack(point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        V = point[: -shape[1]].reshape(shape)
+        return V, point[-shape[1] :] - mean @ V
+
+    def cost(point: FloatArray) -> tuple[float, FloatArray]:
+        value, slope, slope_b = objective.value_and_gradient(*unpack(point))
+        violations[:] = np.hypot(column_lengths(slope), slope_b) / scale
+        return value, np.concatenate([(slope - np.outer(mean, slope_b)).ravel(), slope_b])
+
+    def stop(intermediate_result: optimize.OptimizeResult) -> None:
+        if (violations <= tolerance).all():
+            raise StopIteration
+
+    V, b = first_point(objective, start)
+    found = optimize.minimize(
+        cost,
+        np.concatenate([V.ravel(), b + mean @ V]),
+        jac=True,
+        method="L-BFGS-B",
+        callback=stop,
+        options={"maxiter": max_iter, "maxfun": 2 * max_iter + 20, "maxcor": _MEMORY, "ftol": 0.0, "gtol": 0.0},
+    )
+    cost(found.x)
+    return NewtonResult(*unpack(found.x), violations.copy(), int(found.nit), int(found.nfev) * len(violations))
 
 
 def minimise_batch(

@@ -18,7 +18,7 @@ from streamlabel.experiments.births import load_by_date
 from streamlabel.experiments.sets import NEWS_CORPUS, load_set, unit_rows, used_name
 from streamlabel.metrics.auc import label_auc, label_average_precision
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.found import stack
+from streamlabel.streaming.kept_rows import stack
 from streamlabel.tagging.names import TextDirections, spelled
 from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 

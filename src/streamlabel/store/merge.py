@@ -16,7 +16,7 @@ from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.reader import Snapshot
 from streamlabel.store.writer import StoreWriter
 from streamlabel.streaming.calibration import Decisions
-from streamlabel.streaming.found import stack
+from streamlabel.streaming.kept_rows import stack
 from streamlabel.streaming.state import LabelBatch
 from streamlabel.streaming.trials import LabelReport
 from streamlabel.types import FloatArray, IntArray

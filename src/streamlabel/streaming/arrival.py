@@ -19,6 +19,7 @@ from streamlabel.stats.spectral import make_factor
 from streamlabel.streaming.annotated import AskedRows, group_by_rows
 from streamlabel.streaming.calibration import Decisions, Estimate, decide, sampled_estimates, sigmoid, usual_threshold
 from streamlabel.streaming.codes import (
+    MOST_JUDGED,
     Arrival,
     JudgedRows,
     PastAnswers,
@@ -36,6 +37,7 @@ from streamlabel.streaming.state import LabelBatch, ModelState
 from streamlabel.streaming.trials import BUDGETS, LAM, N_SKETCH, LabelReport, Recipe, Trial, choose_recipe, sketch
 from streamlabel.types import CSR, FloatArray, IntArray
 
+FEW = 4  # labels that iterations learn from many rows sooner than a factor of these is made
 MOST_SCORED = 512  # labels that may enter a code by their scores
 OLD_ENOUGH = 10  # yes that a label needs before it may enter codes by its scores: a younger one is mostly noise
 
@@ -191,7 +193,8 @@ def _learn(
     judged_rows = judged_sample(X.shape[0], seed) if kept is None else kept.judged_rows
     loss: str = state.loss
     arrival: Arrival | None = None
-    if loss != "squared" or too_large(X):
+    few = len(columns) <= FEW and sparse.issparse(X) and min(X.shape) > MOST_JUDGED
+    if loss != "squared" or too_large(X) or (few and not (everything or coupled or recipe.share)):
         beta = _arrival_beta(parameters, loss, X, answers, recipe)
         arrival = learn_with_loss(
             X, answers, past, recipe.lam, beta, loss, anchored=recipe.anchored is not False, coupled=coupled,

@@ -26,7 +26,6 @@ from streamlabel.streaming.found import (
     Pool,
     found_recipe,
     learn_found,
-    stack,
 )
 from streamlabel.streaming.found_trials import Directions, FoundRecipe
 from streamlabel.streaming.inputs import (
@@ -42,6 +41,7 @@ from streamlabel.streaming.inputs import (
     settings_of_fit,
 )
 from streamlabel.streaming.judgement import Judgement
+from streamlabel.streaming.kept_rows import stack
 from streamlabel.streaming.later_rows import Update, check_update, learn_update
 from streamlabel.streaming.past import fit_labels
 from streamlabel.streaming.state import ModelState

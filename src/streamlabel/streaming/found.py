@@ -8,7 +8,7 @@ labels of `fit`, as is how the ridge is made and what a name is worth (`streamin
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from scipy import sparse
@@ -31,6 +31,7 @@ from streamlabel.streaming.found_trials import (
 )
 from streamlabel.streaming.inputs import Parameters
 from streamlabel.streaming.judgement import Judgement
+from streamlabel.streaming.kept_rows import stack
 from streamlabel.streaming.other_losses import row_unit
 from streamlabel.streaming.state import LabelBatch, ModelState
 from streamlabel.streaming.trials import LAM, LabelReport, sketch
@@ -174,13 +175,6 @@ def _common_scale(judgement: Judgement, loss: str) -> tuple[float, float]:
     scale = 1.0 if alike(scores) else float(centred @ chances) / float(centred @ centred)
     scale = scale if scale > 0 else 1.0
     return scale, float(chances.mean() - scale * scores.mean())
-
-
-def stack(first: Any, second: Any) -> CSR | FloatArray:
-    """Stack two matrices of rows, dense if both are."""
-    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
-        return np.vstack((first, second))
-    return sparse.csr_array(sparse.vstack((sparse.csr_array(first), sparse.csr_array(second)), format="csr"))
 
 
 def with_precision(state: ModelState, name: str, judgement: Judgement, precision: float) -> ModelState:

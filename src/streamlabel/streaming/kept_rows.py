@@ -154,6 +154,13 @@ def _columns(positives: Sequence[IntArray], n_rows: int) -> CSC:
     return sparse.csc_array((np.ones(len(indices), dtype=np.int8), indices, indptr), shape=(n_rows, len(positives)))
 
 
+def stack(first: Any, second: Any) -> Any:
+    """Stack two matrices of rows, dense if both are."""
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return np.vstack((first, second))
+    return sparse.csr_array(sparse.vstack((sparse.csr_array(first), sparse.csr_array(second)), format="csr"))
+
+
 @dataclass(frozen=True, eq=False)
 class LaterRows:
     """Rows that came after `fit`, with answers for some of its f labels (`streaming.later_rows`).
@@ -167,11 +174,8 @@ class LaterRows:
 
     def joined(self, newer: LaterRows) -> LaterRows:
         """These rows, then newer ones."""
-        dense = isinstance(self.X, np.ndarray)
-        both = (self.X, newer.X)
-        X = np.vstack(both) if dense else sparse.csr_array(sparse.vstack(both, format="csr"))
-        labels = sparse.csr_array(sparse.vstack((self.labels, newer.labels), format="csr"))
-        return LaterRows(X, labels, np.vstack((self.known, newer.known)))
+        labels = stack(self.labels, newer.labels)
+        return LaterRows(stack(self.X, newer.X), labels, np.vstack((self.known, newer.known)))
 
 
 class FitMemory:

@@ -21,9 +21,8 @@ from streamlabel.streaming.annotated import AskedRows, group_by_rows
 from streamlabel.streaming.blocks import SharedList
 from streamlabel.streaming.calibration import Decisions, decide, usual_threshold
 from streamlabel.streaming.codes import unseen_scores
-from streamlabel.streaming.found import stack
 from streamlabel.streaming.inputs import Parameters, coded
-from streamlabel.streaming.kept_rows import FitMemory, LaterRows
+from streamlabel.streaming.kept_rows import FitMemory, LaterRows, stack
 from streamlabel.streaming.other_losses import PAST_TOLERANCE, refit_scores, row_unit, solve_loss
 from streamlabel.streaming.past import RIDGE_TOLERANCE
 from streamlabel.streaming.state import LabelBatch, ModelState

@@ -192,7 +192,7 @@ def learn_with_loss(
         return Arrival(found[0], found[1], codes, rows, found[2], reports, pulled)
     if share:
         raise DataError(f"a metric with the {loss} loss needs fewer rows or features than {X.shape}; set metric=None")
-    tolerance, refit = _LARGE_TOLERANCE if large else _NEW_TOLERANCE
+    tolerance, refit = _LARGE_TOLERANCE if large and loss != "squared" else _NEW_TOLERANCE
     weights, intercept, _ = solve_loss(X, answers, beta, loss, centre, anchor, coupling, tolerance, start)
     scores = refit_scores(
         X, answers, anchor, beta, loss, centre, rows, seed, coupling, refit, (weights, intercept)

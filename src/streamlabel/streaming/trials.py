@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamlabel.classifier.coordinates import LARGEST_ORDER, Coordinates, affords_coordinates
+from streamlabel.classifier.coordinates import LARGEST_ORDER, Coordinates, affords_coordinates, minimise
 from streamlabel.classifier.losses import log_odds_span
 from streamlabel.classifier.newton import Start
-from streamlabel.classifier.ridge import BETA_STEPS, mean_square_length
-from streamlabel.classifier.solve import solve
+from streamlabel.classifier.objective import Design
+from streamlabel.classifier.ridge import BETA_STEPS
 from streamlabel.stats.label_gram import centred_cross
 from streamlabel.stats.ties import best_first, even_out, first_least, points
 from streamlabel.streaming.calibration import Estimate
@@ -243,10 +243,11 @@ class _Hidden:
 
     def run_alone(self) -> None:
         """Try the losses alone, by iterations: for rows that are too many for coordinates."""
-        unit = mean_square_length(self.X, np.asarray(self.X.mean(axis=0)).ravel())
+        squares = Design(self.X, True).gram_diagonal()
+        unit = float(squares.sum()) / self.X.shape[0]
 
         def learn(loss: str, strength: float, start: Start | None) -> tuple[FloatArray, Start]:
-            found = solve(self.X, self.answers, beta=strength * unit, loss=loss, tolerance=1e-3, start=start)[:2]
+            found = minimise(self.X, squares, self.answers, strength * unit, loss, None, start)
             return np.asarray(self.judged_X @ found[0]) + found[1], found
 
         if self.squared:

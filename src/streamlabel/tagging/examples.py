@@ -14,7 +14,8 @@ from scipy import sparse
 
 from streamlabel.errors import DataError
 from streamlabel.streaming.calibration import Estimate
-from streamlabel.streaming.found import Examples, stack
+from streamlabel.streaming.found import Examples
+from streamlabel.streaming.kept_rows import stack
 from streamlabel.tagging.text_answers import DIGEST, digest
 from streamlabel.types import BoolArray
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array
@@ -19,6 +20,7 @@ from streamlabel.streaming.state import ModelState
 from streamlabel.tagging.explain import N_WORDS, Explanation, explain_score
 from streamlabel.tagging.suggester import AT_ONCE, best_labels
 from streamlabel.tagging.text_answers import filled_rows
+from streamlabel.tagging.vectorizers import VectorizerState, vectorizer_state
 from streamlabel.types import BoolArray, FloatArray
 
 
@@ -77,6 +79,17 @@ class ReadingTagger(BaseEstimator):
         """The labels that a label was learned to resemble, with signed weights."""
         self._check_fitted()
         return self.classifier_.neighbours(label, k)
+
+    def vectorizer_state(self) -> VectorizerState:
+        """The fitted vectoriser as plain data; one that the user brought along is only named."""
+        self._check_fitted()
+        return vectorizer_state(self.vectorizer_)
+
+    @property
+    def text_digests_(self) -> NDArray[np.uint8]:
+        """The digests (n, 16) by which, and not by their words, the texts of `fit` are recognised."""
+        self._check_fitted()
+        return self._index.digests
 
     def _number(self, label: str) -> int:
         self._check_fitted()

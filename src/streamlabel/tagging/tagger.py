@@ -24,9 +24,10 @@ from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import ANSWERS, LATER_TEXTS, NAMES, TEXTS, VECTORIZER, Part
 from streamlabel.streaming.calibration import Estimate, sigmoid
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.found import Pool, run_found, stack, with_precision
+from streamlabel.streaming.found import Pool, run_found, with_precision
 from streamlabel.streaming.found_trials import FoundRecipe
 from streamlabel.streaming.judgement import Judgement
+from streamlabel.streaming.kept_rows import stack
 from streamlabel.tagging.examples import LabelExamples
 from streamlabel.tagging.learn_report import LearnReport, UpdateReport, report_answers
 from streamlabel.tagging.names import TextDirections, check_reader, stored_reader
@@ -47,7 +48,7 @@ from streamlabel.tagging.text_answers import (
     read_tags,
     two_sides,
 )
-from streamlabel.tagging.vectorizers import VectorizerState, make_vectorizer, restore_vectorizer, vectorizer_state
+from streamlabel.tagging.vectorizers import VectorizerState, make_vectorizer, restore_vectorizer
 from streamlabel.types import CSR, IntArray
 from streamlabel.validation import check_label_names
 
@@ -419,17 +420,6 @@ class Tagger(ReadingTagger):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def vectorizer_state(self) -> VectorizerState:
-        """The fitted vectoriser as plain data; one that the user brought along is only named."""
-        self._check_fitted()
-        return vectorizer_state(self.vectorizer_)
-
-    @property
-    def text_digests_(self) -> NDArray[np.uint8]:
-        """The digests (n, 16) by which, and not by their words, the texts of `fit` are recognised."""
-        self._check_fitted()
-        return self._index.digests
 
     def _check_store(self) -> None:
         """An error unless what is learned can be stored where this tagger lives."""
