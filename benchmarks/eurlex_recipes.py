@@ -39,7 +39,7 @@ def new_labels(cut: str) -> Iterator[dict[Recipe, tuple[float, float]]]:
     born, columns, day = first_occurrence(Y, dates), Y.tocsc(), np.datetime64(cut, "D")
     n_before = int(np.searchsorted(dates, day))
     past = np.flatnonzero(np.asarray(Y[:n_before].sum(axis=0)).ravel() >= 3)
-    model = StreamingLabelClassifier().fit(X[:n_before], Y[:n_before][:, past])
+    model = StreamingLabelClassifier(loss="squared").fit(X[:n_before], Y[:n_before][:, past])
     for label in np.flatnonzero((born >= day) & (born < day + 2 * YEAR)):
         start, end = np.searchsorted(dates, [born[label], born[label] + YEAR])
         answers = columns[:, [label]].toarray().ravel().astype(np.float64)
@@ -50,7 +50,8 @@ def new_labels(cut: str) -> Iterator[dict[Recipe, tuple[float, float]]]:
 def judge(model, X, y, X_later, later) -> dict[Recipe, tuple[float, float]]:
     W, mean, n_rows = model.coef_.T, np.asarray(X.mean(axis=0)), len(y)
     kernel, target = centred_kernel(X, mean), y - y.mean()
-    strength = np.exp(np.mean([np.log(trial.strength) for trial in run_trials(model.state_, n_rows)]))
+    trials = run_trials(model, model.state_, n_rows)
+    strength = np.exp(np.mean([np.log(trial.strengths[0]) for trial in trials]))
     scores = np.asarray(X @ W)
     scores -= scores.mean(axis=0)
     near = np.sort(np.argsort(-np.abs(scores.T @ target))[:MOST_SCORED])

@@ -147,7 +147,7 @@ def test_labels_that_nobody_can_learn_are_counted_and_left_out_of_means(sets):
     counts = train.Y[rows][:, stream.arriving].sum(axis=0)
     able = stream.arriving[(counts > 0) & (counts < 30)]
     assert found.n_learned == len(able) < found.n_labels == len(stream.arriving)
-    model = StreamingLabelClassifier(random_state=0, lam=None, metric=None)
+    model = StreamingLabelClassifier(random_state=0, lam=None, metric=None, loss="squared")
     X, X_test = (sparse.csr_array(normalize(part.X)) for part in (train, test))
     model.fit(X, train.Y[:, stream.past]).add_labels(X, train.Y[:, able], annotated=rows)
     scores, truth = model.decision_function(X_test)[:, -len(able) :], test.Y[:, able].toarray()
