@@ -439,6 +439,8 @@ class Tagger(ReadingTagger):
         return self._store.get_part(LATER_TEXTS).arrays["digests"]
 
     def _adopt(self, vectorizer: Any, classifier: StreamingLabelClassifier, index: TextIndex) -> None:
+        if classifier.features is not None:
+            raise DataError("a Tagger explains and stores what words weigh; its classifier has no features parameter")
         self.vectorizer_, self.classifier_, self._index = vectorizer, classifier, index
         self._reader, self._kept, self._later = None, {}, np.empty((0, DIGEST), dtype=np.uint8)
 
