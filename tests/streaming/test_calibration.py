@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.linear_model import Ridge
 from sklearn.metrics import f1_score
 
+from streamlabel import StreamingLabelClassifier
 from streamlabel.streaming.calibration import best_f1_thresholds, fit_sigmoids, sigmoid
 
 
@@ -72,3 +74,16 @@ def test_a_label_that_scores_the_wrong_way_is_not_turned_round(rng):
     scores = rng.standard_normal((100, 1))
     answers = (scores < 0).astype(float)
     assert fit_sigmoids(scores, answers)[0][0] == 0.0
+
+
+def test_thresholds_are_judged_by_all_rows_where_rows_are_few(rng):
+    """By scores of classifiers that were learned without the row, one refit a row."""
+    X = rng.standard_normal((150, 5))
+    Y = (X[:, :4] + rng.standard_normal((150, 4)) > 0.5).astype(float)
+    model = StreamingLabelClassifier(beta=3.0, loss="squared", lam=None, metric=None).fit(X, Y[:, :3])
+    model.add_labels(X, Y[:, 3])
+    left = [np.delete(np.arange(150), row) for row in range(150)]
+    loo = np.array([Ridge(alpha=3.0).fit(X[kept], Y[kept]).predict(X[[row]])[0] for row, kept in enumerate(left)])
+    alone = best_f1_thresholds(loo, Y)
+    np.testing.assert_allclose(model.thresholds_[3], alone[3], rtol=1e-6)
+    np.testing.assert_allclose(fit_sigmoids(loo, Y)[0], model.state_.decisions.slope, rtol=1e-6)
