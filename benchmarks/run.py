@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-BENCHMARKS = ("readers", "metrics", "store", "predict", "losses", "large", "two_phase", "fit", "thresholds")
+BENCHMARKS = ("readers", "metrics", "store", "predict", "losses", "large", "two_phase", "fit", "thresholds", "kernel")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.linear_model import Ridge
 from sklearn.metrics import average_precision_score, f1_score, precision_score, recall_score
 
+from streamlabel import StreamingLabelClassifier
 from streamlabel.streaming.calibration import best_f1_thresholds, fit_sigmoids, sampled_estimates, sigmoid
 
 
@@ -105,3 +107,16 @@ def test_intervals_from_a_sample_hold_what_they_say(n_rows, rate, rng):
         gaps.append(found.precision[0] - real[0])
     assert (np.mean(held, axis=0) > 0.84).all()
     assert -0.15 < np.nanmean(gaps) < 0.02  # where the threshold was found, precision looks better than it is
+
+
+def test_thresholds_are_judged_by_all_rows_where_rows_are_few(rng):
+    """By scores of classifiers that were learned without the row, one refit a row."""
+    X = rng.standard_normal((150, 5))
+    Y = (X[:, :4] + rng.standard_normal((150, 4)) > 0.5).astype(float)
+    model = StreamingLabelClassifier(beta=3.0, loss="squared", lam=None, metric=None).fit(X, Y[:, :3])
+    model.add_labels(X, Y[:, 3])
+    left = [np.delete(np.arange(150), row) for row in range(150)]
+    loo = np.array([Ridge(alpha=3.0).fit(X[kept], Y[kept]).predict(X[[row]])[0] for row, kept in enumerate(left)])
+    alone = best_f1_thresholds(loo, Y)
+    np.testing.assert_allclose(model.thresholds_[3], alone[3], rtol=1e-6)
+    np.testing.assert_allclose(fit_sigmoids(loo, Y)[0], model.state_.decisions.slope, rtol=1e-6)

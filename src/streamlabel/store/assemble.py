@@ -60,6 +60,10 @@ def facts_of_model(model: StreamingLabelClassifier) -> ModelFacts:
     state, names = model.state_, getattr(model, "feature_names_in_", None)
     if state.classes is not None:
         raise DataError("the model was fitted on a vector of classes; fit it on a 0/1 label matrix to store it")
+    if model.features is not None:
+        raise DataError(
+            "a model with features is not stored or exported; map the rows yourself, and store a model of these"
+        )
     return ModelFacts(
         {key: value.item() if isinstance(value, np.generic) else value for key, value in model.get_params().items()},
         int(model.n_features_in_),

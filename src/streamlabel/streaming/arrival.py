@@ -24,6 +24,7 @@ from streamlabel.streaming.codes import (
     JudgedRows,
     PastAnswers,
     judged_sample,
+    judges_all,
     learn_arrival,
     learn_coupled,
     screen,
@@ -205,6 +206,7 @@ def _learn(
         assert recipe.lam is not None
         beta = _arrival_beta(parameters, loss, X, answers, recipe)
         factor = make_factor(X, centre=centre)
+        judged_rows = None if kept is not None and judges_all(X, answers.shape[1]) else judged_rows
         arrival = learn_coupled(X, factor, answers, past, recipe.lam, beta, centre=centre, judged_rows=judged_rows)
     elif recipe.mix < 1.0 or everything:  # on the rows of `fit` a ridge costs little, and iterations start there
         ridge, judged = _prepared(parameters, state, X, answers, recipe, everything, basis)
@@ -247,6 +249,8 @@ def _prepared(
     if everything and not recipe.share:
         assert state.memory is not None
         memory = state.memory
+        if judges_all(X, answers.shape[1]):
+            return memory.ridge, None
         return memory.ridge, JudgedRows(memory.judged_rows, memory.judged_X, memory.leverages)
     beta = _arrival_beta(parameters, state.loss, X, answers, recipe)
     return make_ridge(X, beta, basis=basis, share=recipe.share, centre=parameters.fit_intercept), None

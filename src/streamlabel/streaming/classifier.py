@@ -21,6 +21,7 @@ from streamlabel.streaming.annotated import check_both_answers, rows_asked
 from streamlabel.streaming.arrival import learn_labels, run_all_trials
 from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import Decisions, sigmoid
+from streamlabel.streaming.features import fitted_map, mapped
 from streamlabel.streaming.found import (
     Examples,
     Pool,
@@ -49,7 +50,7 @@ from streamlabel.streaming.trials import LabelReport
 from streamlabel.types import CSC, CSR, FloatArray, IntArray
 from streamlabel.validation import check_label_names, default_label_names
 
-_FEATURE_FACTS = ("n_features_in_", "feature_names_in_")  # what scikit-learn notes before anything is learned
+_FEATURE_FACTS = ("n_features_in_", "feature_names_in_", "features_")  # what is noted before anything is learned
 
 
 class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
@@ -85,6 +86,10 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         Where `predict` says yes: the best F1 of leave-one-out scores, label by label, or one score for all.
     random_state : int
         For the rows and labels by which "auto" judges.
+    features : None, "kernel" or a transformer of scikit-learn
+        A map of the rows before anything is learned, fitted on the rows of `fit` (`features_`) and used wherever rows
+        are given. "kernel" is for up to some hundred dense features whose labels are not linear in them
+        (`streaming.features.KernelFeatures`).
     n_jobs : None or int
         Threads that solve the codes of a batch of labels; None for one, -1 for one per core. The codes are the same.
     scoring : "balanced", "p@k", "auc" or "average_precision"
@@ -107,6 +112,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     loss_ : the loss that is used
     thresholds_ : (n_labels,), may be set
     reports_ : tuple of `LabelReport`
+    features_ : the fitted map of the rows; None without one. `coef_` is about what it makes
     state_ : all of it, as one frozen value (`streaming.state.ModelState`)
 
     Examples
@@ -135,6 +141,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         scoring: str = "balanced",
         tune: str = "arrival",
+        features: Any = None,
     ) -> None:
         self.lam = lam
         self.metric = metric
@@ -149,6 +156,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.scoring = scoring
         self.tune = tune
+        self.features = features
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -168,10 +176,15 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         parameters = checked_parameters(self)
         before = {name: value for name, value in self.__dict__.items() if name in _FEATURE_FACTS}
         try:
+            self.features_ = None
             matrix = self._features(X, reset=True)
             check_scale(matrix)
             y, label_names = read_names(y, label_names)
             labels, classes = read_past_labels(y, matrix.shape[0], type(self).__name__)
+            if parameters.features is not None:
+                self.features_ = fitted_map(parameters.features, matrix, labels, parameters.random_state)
+                matrix = mapped(self.features_, matrix)
+                check_scale(matrix)
             if label_names is None and classes is None:
                 label_names = names_of_columns(y, labels.shape[1]) or default_label_names(labels.shape[1])
             elif label_names is None:
@@ -224,6 +237,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         """Make a fitted model from a `ModelState`, as a store or another model gives it."""
         model = cls(**parameters)
         settings = settings_of_fit(checked_parameters(model))
+        if model.features is not None:
+            raise DataError("features is fitted on rows, and there are none here; map the rows before you pass them")
         if state.settings:
             check_settings(model, state.settings)
         model.n_features_in_ = state.classifiers.n_features
@@ -280,6 +295,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             raise DataError("the model was fitted on a vector of classes; fit it on a 0/1 label matrix to add labels")
         parameters = checked_parameters(self)
         check_settings(parameters, state.settings)
+        self._check_names(names)
         same = memory is not None and memory.recognises(X)
         matrix = memory.X if same and memory is not None else self._features(X, reset=False)
         same = same or (memory is not None and same_rows(matrix, memory.X))
@@ -384,7 +400,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         sides = [self._features(side, reset=False) for side in (yes, no) if side is not None and np.shape(side)[0]]
         counts = [int(np.shape(side)[0]) if side is not None else 0 for side in (yes, no)]
         answers = np.repeat([True, False], counts)
-        rows = sparse.csr_array((0, self.n_features_in_)) if not sides else sides[0]
+        rows = sparse.csr_array((0, self.state_.classifiers.n_features)) if not sides else sides[0]
         rows = stack(*sides) if len(sides) == 2 else rows
         examples = Examples(rows, answers, np.zeros(len(answers), dtype=bool))
         text = f"{name} {about}".strip()
@@ -411,6 +427,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             raise DataError("the model was fitted on a vector of classes; fit it on a 0/1 label matrix to add labels")
         parameters = checked_parameters(self)
         check_settings(parameters, state.settings)
+        self._check_names(names)
         for name in examples:
             if name in state.names:
                 raise ConflictError(f"label name {name!r} is taken; choose another name")
@@ -542,7 +559,13 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         check_columns(X, "X")
         if isinstance(X, list | tuple) and X and isinstance(X[0], str):
             raise DataError("X is a list of texts; make rows of them (TextVectorizer), or use streamlabel.Tagger")
-        return canonical_rows(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset))
+        rows = canonical_rows(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset))
+        features = getattr(self, "features_", None)
+        return rows if features is None else mapped(features, rows)
+
+    def _check_names(self, names: Directions | None) -> None:
+        if names is not None and self.features is not None:
+            raise DataError("names are directions of unmapped features; leave names or the parameter features out")
 
 
 def _check_examples(name: str, examples: Examples, recipe: FoundRecipe, named: FloatArray | None) -> None:

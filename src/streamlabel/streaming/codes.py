@@ -24,6 +24,7 @@ from streamlabel.structure.represent import Mapper, represent
 from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray, SolveReport
 
 MOST_JUDGED = 1_000
+_MOST_WORK = 1e10  # products, a fraction of a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +224,12 @@ def unseen_scores(scores: FloatArray, targets: FloatArray, leverages: FloatArray
     """Scores (e, k) of rows under the classifiers learned without them: ``f - h/(1 - h) (y - f)``."""
     leverage = np.clip(leverages, 0.0, 1.0 - 1e-9)[:, None]
     return scores - leverage / (1.0 - leverage) * (targets - scores)
+
+
+def judges_all(X: CSR | FloatArray, n_labels: int) -> bool:
+    """Whether thresholds are judged by all rows of a ridge, not by a sample: where that takes no time."""
+    n_rows, order = X.shape[0], min(X.shape)
+    return bool(n_rows * max(order, n_labels) ** 2 <= _MOST_WORK)
 
 
 def judged_sample(n_rows: int, seed: int) -> IntArray | None:

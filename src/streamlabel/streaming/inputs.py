@@ -138,6 +138,7 @@ class Parameters:
     n_jobs: int | None
     scoring: str
     tune: str
+    features: Any
 
 
 SCORINGS = ("balanced", "p@k", "auc", "average_precision")
@@ -179,11 +180,18 @@ def check_parameters(model: Any) -> None:
         raise DataError(f"scoring is {model.scoring!r}; it must be one of {', '.join(map(repr, SCORINGS))}")
     if model.tune not in ("arrival", "fit"):
         raise DataError(f'tune is {model.tune!r}; it must be "arrival" or "fit"')
+    able = all(hasattr(model.features, name) for name in ("fit", "transform", "get_params"))
+    if (
+        model.features is not None
+        and not _is(model.features, "kernel")
+        and (not able or isinstance(model.features, type))
+    ):
+        raise DataError(f'features is {model.features!r}; it must be None, "kernel" or a transformer of scikit-learn')
 
 
 def settings_of_fit(model: Any) -> dict[str, Any]:
     """The parameters on which the result of `fit` depends; there "auto" is the squared loss."""
-    names = ("beta", "loss", "start", "start_weight", "dictionary", "fit_intercept")
+    names = ("beta", "loss", "start", "start_weight", "dictionary", "fit_intercept", "features")
     found = {name: getattr(model, name) for name in names}
     return {**found, "loss": "squared"} if model.loss == "auto" else found
 

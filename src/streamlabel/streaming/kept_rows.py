@@ -215,6 +215,7 @@ class FitMemory:
         self.tried: dict[int, list[Trial]] = dict(tried or {})
         self.found: dict[tuple[int, str], Any] = {}
         self.later: LaterRows | None = None
+        self._complete: set[int] = set()  # budgets whose trials have every loss
         self._seed, self._beta, self._centre, self._ridge, self._given_hat = seed, beta, centre, ridge, hat
 
     def updated(self, leave_one_out: FloatArray, later: LaterRows) -> FitMemory:
@@ -271,8 +272,10 @@ class FitMemory:
         ``classifiers`` gives those of the labels of `fit`, (d, m) and (m,).
         """
         budget = budget_class(n_rows, (self.X.shape[0] - len(self.judged_rows), self.X.shape[1]))
-        if any(np.isnan(trial.strengths[1]) for trial in self.tried.get(budget, ())) and losses[-1] != "squared":
-            del self.tried[budget]  # without this loss
+        if losses[-1] != "squared" and budget not in self._complete:
+            if all(np.isnan(trial.strengths[1]) for trial in self.tried.get(budget, ())):  # of the squared loss alone
+                self.tried.pop(budget, None)
+            self._complete.add(budget)
         if budget not in self.tried:
             weights, intercept = classifiers()
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)

@@ -31,7 +31,7 @@ from streamlabel.stats.spectral import RidgeFactor, make_factor
 from streamlabel.stats.threads import one_thread
 from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import decide, usual_threshold
-from streamlabel.streaming.codes import unseen_coupled_scores, unseen_scores
+from streamlabel.streaming.codes import judges_all, unseen_coupled_scores, unseen_scores
 from streamlabel.streaming.fit_plan import SAMPLED_ROWS, FitSize, check_fit_memory, plan_fit
 from streamlabel.streaming.inputs import Parameters, coded, settings_of_fit
 from streamlabel.streaming.kept_rows import FitMemory, positive_rows
@@ -66,6 +66,7 @@ class PastFit:
     judged_rows : (e,), a sample of the rows;  unseen : (e, m), their scores under classifiers learned without them
     leverages : (e,), their hat diagonal in the ridge; zero without one
     codes : (m, m), empty if the labels were learned apart
+    everywhere : (n, m), as unseen, of all rows, where that takes no time
     """
 
     weights: FloatArray
@@ -78,6 +79,7 @@ class PastFit:
     leverages: FloatArray
     codes: CSC
     hat: HatSpectrum | None = None
+    everywhere: FloatArray | None = None
 
 
 def fit_labels(
@@ -93,9 +95,12 @@ def fit_labels(
     check_fit_memory(FitSize.of(X, labels), parameters.loss, available_memory())
     learned = _learn(parameters, X, labels)
     rows, centre = learned.judged_rows, parameters.fit_intercept
-    truth = labels[rows].toarray().astype(np.float64)
+    unseen, truth = learned.unseen, labels[rows]
+    if learned.everywhere is not None:
+        unseen, truth = learned.everywhere, labels
     levels = _levels(X, labels, learned.weights, learned.intercept)
-    decisions = decide(learned.unseen, truth, parameters.threshold, usual_threshold(learned.loss, centre), levels)
+    answers, usual = truth.toarray().astype(np.float64), usual_threshold(learned.loss, centre)
+    decisions = decide(unseen, answers, parameters.threshold, usual, levels)
     counts, sizes = np.asarray(labels.sum(axis=0)).ravel(), np.diff(learned.codes.indptr)
     lam = fixed_lam(parameters.lam) if parameters.start == "alternating" else None
     reports = [
@@ -176,10 +181,14 @@ def fit_by_spectrum(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_int
     if not fit_intercept:  # targets 2B - 1: the solve is linear
         weights = 2.0 * weights - ridge.solve(np.ones((n_rows, 1)))
     rows = FitMemory.sample(n_rows, seed, int(labels.shape[1]))
-    leverages = ridge.leverages(rows)
+    leverages, everywhere = ridge.leverages(rows), None
     scores = np.asarray(X[rows] @ weights) + intercept
     unseen = unseen_scores(scores, coded(labels[rows], fit_intercept), leverages)
-    return PastFit(weights, intercept, beta, "squared", ridge, rows, unseen, leverages, _no_codes(n_labels))
+    if judges_all(X, n_labels):
+        scores = np.asarray(X @ weights) + intercept
+        everywhere = unseen_scores(scores, coded(labels, fit_intercept), ridge.leverages())
+    none = _no_codes(n_labels)
+    return PastFit(weights, intercept, beta, "squared", ridge, rows, unseen, leverages, none, everywhere=everywhere)
 
 
 def fit_by_single_factor(X: CSR | FloatArray, labels: CSR, beta: float, fit_intercept: bool, seed: int) -> PastFit:
@@ -230,9 +239,14 @@ def fit_alternating(
     rates = targets.mean(axis=0) if fit_intercept else np.zeros(labels.shape[1])
     intercept = rates - factor.mean @ found.weights
     rows = FitMemory.sample(n_rows, seed, int(labels.shape[1]))
-    scores = np.asarray(X[rows] @ found.weights) + intercept
-    unseen = unseen_coupled_scores(factor, found.penalty, scores, targets[rows], rows, fit_intercept)
-    return PastFit(found.weights, intercept, beta, "squared", ridge, rows, unseen, ridge.leverages(rows), found.codes)
+    judged = np.arange(n_rows) if judges_all(X, int(labels.shape[1])) else rows
+    scores = np.asarray(X[judged] @ found.weights) + intercept
+    unseen = unseen_coupled_scores(factor, found.penalty, scores, targets[judged], judged, fit_intercept)
+    everywhere, unseen = (None, unseen) if judged is rows else (unseen, unseen[rows])
+    return PastFit(
+        found.weights, intercept, beta, "squared", ridge, rows, unseen, ridge.leverages(rows), found.codes,
+        everywhere=everywhere,
+    )  # fmt: skip
 
 
 def fit_with_loss(

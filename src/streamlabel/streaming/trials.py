@@ -69,6 +69,7 @@ LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse
 SHARES = tuple(sorted({way.share for way in RECIPES}))
 N_HIDDEN, N_SKETCH = 64, 512
 _MANY_ROWS, _N_HIDDEN_OTHER = 300, 32  # with more rows, labels to hide if a loss has no closed form
+_LEAST_HIDDEN = 4  # labels by which losses are compared
 _ROUGH = 3e-3  # tolerance of a trial
 _FORGIVEN = 0.05  # points that a recipe may fall short
 # beta in units of the mean squared length of a centred row, for losses that have no closed form
@@ -170,6 +171,8 @@ def run_trial(
     None if fewer than two labels have both answers on both sides.
     """
     hidden, others = hide_labels(answers, judged.answers, rng)
+    if len(hidden) < _LEAST_HIDDEN:
+        losses = losses[:1]
     if losses[-1] != "squared" and X.shape[0] > _MANY_ROWS:
         hidden = np.sort(rng.permutation(hidden)[:_N_HIDDEN_OTHER])
     if len(hidden) < 2 or not others.size:

@@ -110,7 +110,7 @@ class Tagger(ReadingTagger):
             raise DataError(f"classifier is of type {type(classifier).__name__}; give a StreamingLabelClassifier")
         vectorizer = make_vectorizer(self.vectorizer, len(checked))
         reader = TextDirections.of(self.names, vectorizer)
-        learned = clone(classifier).fit(vectorizer.fit_transform(checked), Y, label_names=names)
+        learned = clone(classifier).fit(vectorizer.fit_transform(checked), Y, names)
         self._adopt(vectorizer, learned, TextIndex.of(checked))
         self._reader = reader
         if learned.tune == "fit":
@@ -146,8 +146,7 @@ class Tagger(ReadingTagger):
         known = np.empty((0, 16), dtype=np.uint8) if digests is None or not n_rows else np.asarray(digests)
         if digests is not None and n_rows and known.shape != (n_rows, 16):
             raise DataError(f"{len(known)} digests of texts for {n_rows} rows; they do not belong together")
-        tagger = cls(fitted, classifier, names)
-        tagger._adopt(fitted, classifier, TextIndex(known))
+        (tagger := cls(fitted, classifier, names))._adopt(fitted, classifier, TextIndex(known))
         return tagger
 
     @property
@@ -435,6 +434,8 @@ class Tagger(ReadingTagger):
         return self._store.get_part(LATER_TEXTS).arrays["digests"]
 
     def _adopt(self, vectorizer: Any, classifier: StreamingLabelClassifier, index: TextIndex) -> None:
+        if classifier.features is not None:
+            raise DataError("a Tagger explains what words weigh; its classifier cannot have the parameter features")
         self.vectorizer_, self.classifier_, self._index = vectorizer, classifier, index
         self._reader, self._kept, self._later = None, {}, np.empty((0, DIGEST), dtype=np.uint8)
 
