@@ -233,7 +233,7 @@ def trials_of(past: Past, budget: int) -> tuple[Trial, ...]:
     (`trials.BUDGETS`), the draws are the same. None with fewer than ten rows, as for the learner.
     """
     found = []
-    for number in range(n_trials(budget)):
+    for number in range(n_trials(budget, int(past.X.shape[1]))):
         rng = np.random.default_rng((past.seed, budget, number))
         learned = np.sort(rng.choice(past.left, budget, replace=False))
         Y, answers = past.Y_past[learned], past.Y_past[past.held]

@@ -281,9 +281,10 @@ class FitMemory:
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
             judged = Judged(self.judged_X, self.labels[self.judged_rows], self.leave_one_out)
             found = []
-            if n_trials(budget):
+            count = n_trials(budget, self.X.shape[1])
+            if count:
                 LOGGER.info(SAYS, f"about {budget} answers")
-            for number in range(n_trials(budget)):
+            for number in range(count):
                 rng = np.random.default_rng((self._seed, budget, number))
                 size = budget if affords_coordinates((budget, self.X.shape[1]), N_SKETCH) else min(budget, MOST_ROWS)
                 rows = np.sort(rng.choice(left, size, replace=False))
@@ -293,9 +294,12 @@ class FitMemory:
         return self.tried[budget]
 
 
-def n_trials(budget: int) -> int:
+def n_trials(budget: int, n_features: int = 10**6) -> int:
     """The number of trials: fewer if one is dear; its labels have more answers then, so that it also says more."""
-    return 0 if budget < 10 else 6 if budget <= 500 else 4 if budget <= 1000 else 2 if budget <= 2000 else 1
+    if budget < 10:
+        return 0
+    cheap = budget <= 500 or (n_features <= 250 and budget <= 2000)
+    return 6 if cheap else 4 if budget <= 1000 else 2 if budget <= 2000 else 1
 
 
 def _remember(source: Any) -> tuple[weakref.ref[Any] | None, bytes]:

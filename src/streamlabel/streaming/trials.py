@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamlabel.classifier.coordinates import LARGEST_ORDER, Coordinates, affords_coordinates, minimise
-from streamlabel.classifier.losses import log_odds_span
+from streamlabel.classifier.losses import get_loss, log_odds_span
 from streamlabel.classifier.newton import Start
 from streamlabel.classifier.objective import Design
 from streamlabel.classifier.ridge import BETA_STEPS
@@ -228,7 +228,7 @@ class _Hidden:
         if self.other is None:
             return
         if not share:
-            self.strengths[1] = self._climb(partial(self._learn_other, at, far, None), RECIPES[1])
+            self.strengths[1] = self._climb(self.other, partial(self._learn_other, at, far, None), RECIPES[1])
         start: Start | None = None
         for way in sorted((one for one in RECIPES if one.mix == 1.0 and one.share == share), key=_easiest_first):
             if way not in self.scores:
@@ -254,9 +254,9 @@ class _Hidden:
             return np.asarray(self.judged_X @ found[0]) + found[1], found
 
         if self.squared:
-            self.strengths[0] = self._climb(partial(learn, "squared"), RECIPES[0])
+            self.strengths[0] = self._climb("squared", partial(learn, "squared"), RECIPES[0])
         if self.other is not None:
-            self.strengths[1] = self._climb(partial(learn, self.other), RECIPES[1])
+            self.strengths[1] = self._climb(self.other, partial(learn, self.other), RECIPES[1])
 
     def _own_strength(self, at: Coordinates, far: FloatArray) -> float:
         """The strength of own ridge with the least squared error on the judged rows, all hidden labels together."""
@@ -265,15 +265,25 @@ class _Hidden:
         errors = [float(np.square(far @ at.ridge(targets, step * at.unit) - truth).sum()) for step in strongest_first]
         return float(strongest_first[first_least(errors)])
 
-    def _climb(self, learn: Callable[[float, Start | None], tuple[FloatArray, Start]], way: Way) -> float:
-        """The strength that is best for a loss alone by all measures together: a climb from the middle."""
+    def _climb(self, loss: str, learn: Callable[[float, Start | None], tuple[FloatArray, Start]], way: Way) -> float:
+        """The strength that is best for a loss alone on the judged rows: a climb from the middle.
+
+        By all measures together; with many rows by the loss itself, which is less easily flattered.
+        """
+        kind = get_loss(loss)
+
+        def value(scores: FloatArray) -> float:
+            if len(self.answers) > _MANY_ROWS:
+                return -float(kind.value(scores, kind.encode(self.truth)).sum())
+            return float(points(overall_of(np.array(measure(self.truth, scores)))))
+
         found, starts = dict[int, tuple[float, FloatArray]](), dict[int, Start]()
         place = len(STRENGTHS) // 2
         while True:
             for near in (place, place + 1, place - 1):
                 if 0 <= near < len(STRENGTHS) and near not in found:
                     scores, starts[near] = learn(STRENGTHS[near], starts.get(place))
-                    found[near] = float(points(overall_of(np.array(measure(self.truth, scores))))), scores
+                    found[near] = value(scores), scores
             best = max(found, key=lambda near: (found[near][0], near))  # of two equal ones the stronger
             if best == place:
                 self.scores[way] = found[place][1]
