@@ -107,7 +107,7 @@ def test_sparse_rows_and_constant_features(case):
     assert roc_auc_score(truth, dense) > 0.8
 
 
-@pytest.mark.parametrize("wrong", ["rbf", 3, Nystroem, object()], ids=str)
+@pytest.mark.parametrize("wrong", ["rbf", 3, Nystroem, object()], ids=["a word", "a number", "a class", "an object"])
 def test_what_is_no_map_is_refused(case, wrong):
     with pytest.raises(DataError, match=r"it must be None, .kernel. or"):
         StreamingLabelClassifier(features=wrong).fit(case[0], case[1])
