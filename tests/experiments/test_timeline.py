@@ -90,9 +90,9 @@ def test_each_label_by_itself_gives_the_same_where_it_may_lean_on_the_start_only
     n_rows, past = data.before(2020), data.past(2020)
     model = StreamingLabelClassifier().fit(data.X[:n_rows], data.Y[:n_rows][:, past])
     if method == OWN_RIDGE:
-        model.set_params(lam=None, metric=None)
+        model.set_params(lam=None, metric=None, loss="squared")
     if method == ALWAYS_USED:
-        model.set_params(lam=0.003, metric=0.3)
+        model.set_params(lam=0.003, metric=0.3, loss="squared")
     found = [r for r in leaning_on_the_start if r.method == method and r.age == EVER]
     assert found
     for record in found:

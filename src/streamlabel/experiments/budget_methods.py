@@ -49,8 +49,8 @@ class Past:
 
     def model(self, loss: str) -> StreamingLabelClassifier:
         """The learner of the past labels, fitted when it is first asked for."""
-        if loss == "squared":  # the labels of fit are the same
-            return copy.copy(self.model("auto")).set_params(loss=loss)
+        if loss not in self._models and loss == "squared":  # the labels of fit are the same
+            self._models[loss] = copy.copy(self.model("auto")).set_params(loss=loss)
         if loss not in self._models:
             self._models[loss] = StreamingLabelClassifier(loss=loss, random_state=self.seed).fit(self.X, self.Y_past)
         return self._models[loss]

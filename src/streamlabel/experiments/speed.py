@@ -58,12 +58,12 @@ def _clock(per: int = 1) -> Iterator[_Clock]:
     clock.wall_ms = 1000.0 * (time.perf_counter() - wall) / per
 
 
-def _half(data: Dataset, loss: str = "auto") -> tuple[CSR, CSR, StreamingLabelClassifier, IntArray]:
+def _half(data: Dataset, **settings: Any) -> tuple[CSR, CSR, StreamingLabelClassifier, IntArray]:
     """Unit rows, labels, a model of the first half of the labels, and the learnable others."""
     X = unit_rows(data.X)
     n_past = data.n_labels // 2
     new = learnable(data.Y)
-    model = StreamingLabelClassifier(loss=loss).fit(X, data.Y[:, :n_past])
+    model = StreamingLabelClassifier(**settings).fit(X, data.Y[:, :n_past])
     return X, data.Y, model, new[new >= n_past]
 
 
@@ -92,12 +92,12 @@ class Step:
 
 
 def time_steps(data: Dataset, n_labels: int = 20) -> list[Step]:
-    """Where the time of one fully annotated label of the squared loss goes, under the profiler (which adds to small steps).
+    """Where the time of one fully annotated label goes (squared loss, no metric), under the profiler.
 
     The floor of a step is what must be read at least: the rows of the label's positives for its products with the past,
     half of the inverse and the rows of its positives for both ways to learn it, the judged rows for decisions.
     """
-    X, Y, model, new = _half(data, "squared")
+    X, Y, model, new = _half(data, loss="squared", metric=None)
     for j in new[:3]:
         model.add_labels(X, Y[:, [j]])
     chosen = new[3 : 3 + n_labels]

@@ -93,7 +93,7 @@ def sampled_estimates(scores: FloatArray, answers: FloatArray, threshold: float 
 
     Counted, with Jeffreys' intervals. A threshold of best F1 flatters itself on the rows where it was found, so it is
     found on every other row and counted on the rest, by turns. That is another threshold than the label's: intervals of
-    precision and recall are those of a third of the answers: wide, and about right on scores of other shapes too.
+    precision and recall are those of a third of the answers. With about three yes they are still too narrow.
     """
     said, n_rows, count = np.zeros(answers.shape, dtype=bool), len(answers), 1 / 3 if threshold == "f1" else 1.0
     for first in (0, 1):
