@@ -16,7 +16,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 # What may not grow; lower a limit when the house has become smaller.
 LIMITS = {
     "modules": 189,
-    "lines": 39_100,
+    "lines": 39_060,
     "one importer": 22,
     "chain": 27,
     "private uses": 4,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import normalize
@@ -15,6 +16,7 @@ from streamlabel import StreamingLabelClassifier
 from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.errors import DataError
 from streamlabel.metrics.ranking import precision_at_k
+from streamlabel.streaming import arrival
 from streamlabel.streaming.arrival import stand_ins
 from streamlabel.streaming.other_losses import STRENGTHS, row_precision, row_unit, solve_loss, stratified_folds
 from streamlabel.streaming.trials import LAM
@@ -250,3 +252,23 @@ def test_real_sets(data_root, name, better, reached):
     np.testing.assert_allclose(
         _accuracy(StreamingLabelClassifier(loss=better, beta=1.0), train, test), reached, rtol=0, atol=0.2
     )
+
+
+def test_a_metric_that_is_given_keeps_the_squared_loss_where_rows_are_too_many_for_others(rng, monkeypatch):
+    """Trials of a few rows may prefer logistic; with a metric that cannot be learned from many."""
+    monkeypatch.setattr(arrival, "affords_coordinates", lambda *given: False)
+    X = rng.standard_normal((600, 12)) * np.exp(1.2 * rng.standard_normal((600, 1)))
+    Y = (X @ rng.standard_normal((12, 20)) + 0.5 * rng.logistic(size=(600, 20)) > 2.0).astype(int)
+    clf = StreamingLabelClassifier(metric=0.3).fit(X, Y[:, :16]).add_labels(X, Y[:, 16:], annotated=np.arange(400))
+    assert {(report.loss, report.share) for report in clf.reports_[16:]} == {("squared", 0.3)}
+
+
+def test_with_many_rows_a_label_is_the_same_in_any_company(rng):
+    X = sparse.random_array((1500, 1300), density=0.01, rng=rng, format="csr")
+    Y = (X @ rng.standard_normal((1300, 30)) + 0.3 * rng.standard_normal((1500, 30)) > 0.5).astype(int)
+    past = StreamingLabelClassifier(beta=1.0, lam=None, metric=None).fit(X, Y[:, :20])
+    rows = np.arange(1200)
+    together = clone(past).fit(X, Y[:, :20]).add_labels(X, Y[:, 20:], annotated=rows)
+    alone = past.add_labels(X, Y[:, 20], annotated=rows)
+    np.testing.assert_allclose(alone.coef_[20], together.coef_[20], atol=1e-12)
+    assert alone.thresholds_[20] == pytest.approx(together.thresholds_[20], abs=1e-10)

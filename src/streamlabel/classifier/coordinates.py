@@ -40,7 +40,11 @@ def minimise(
     known: FloatArray | None = None,
     tolerance: float = 1e-3,
 ) -> Start:
-    """Learn as `Coordinates.minimise` does, on any rows X (q, d); ``squares`` (d,) is the diagonal of Xc'Xc."""
+    """Learn answers (q, k) with any loss, toward an anchor (d, k): classifiers (d, k) and intercepts (k,).
+
+    X : (q, d), rows, best in coordinates;   squares : (d,), the diagonal of Xc'Xc
+    known : (q, k), 0 for answers that are left out
+    """
     kind = get_loss(loss)
     anchor = np.zeros((X.shape[1], answers.shape[1])) if anchor is None else anchor
     objective = AnchoredObjective(X, kind.encode(answers), kind, make_penalty(anchor, None, beta), True, known)
@@ -126,22 +130,6 @@ class Coordinates:
     def ridge(self, targets: FloatArray, beta: float) -> FloatArray:
         """Ridge (s, k) of centred targets (q, k)."""
         return (self.Z.T @ targets) / (self.squares + beta)[:, None]
-
-    def minimise(
-        self,
-        answers: FloatArray,
-        beta: float,
-        loss: str,
-        anchor: FloatArray | None = None,
-        start: Start | None = None,
-        known: FloatArray | None = None,
-        tolerance: float = 1e-3,
-    ) -> Start:
-        """Learn answers (q, k) with any loss, toward an anchor (s, k): classifiers (s, k) and intercepts (k,).
-
-        known : (q, k), 0 for answers that are left out
-        """
-        return minimise(self.Z, self.squares, answers, beta, loss, anchor, start, known, tolerance)
 
     def _scale(self, own: float) -> None:
         total = 0.0 if self._past is None else float(np.square(self._past).sum())

@@ -19,7 +19,6 @@ from streamlabel.stats.spectral import make_factor
 from streamlabel.streaming.annotated import AskedRows, group_by_rows
 from streamlabel.streaming.calibration import Decisions, Estimate, decide, sampled_estimates, sigmoid, usual_threshold
 from streamlabel.streaming.codes import (
-    MOST_JUDGED,
     Arrival,
     JudgedRows,
     PastAnswers,
@@ -38,7 +37,6 @@ from streamlabel.streaming.state import LabelBatch, ModelState
 from streamlabel.streaming.trials import BUDGETS, LAM, N_SKETCH, LabelReport, Recipe, Trial, choose_recipe, sketch
 from streamlabel.types import CSR, FloatArray, IntArray
 
-FEW = 4  # labels that iterations learn from many rows sooner than a factor of these is made
 MOST_SCORED = 512  # labels that may enter a code by their scores
 OLD_ENOUGH = 10  # yes that a label needs before it may enter codes by its scores: a younger one is mostly noise
 
@@ -194,8 +192,7 @@ def _learn(
     judged_rows = judged_sample(X.shape[0], seed) if kept is None else kept.judged_rows
     loss: str = state.loss
     arrival: Arrival | None = None
-    few = len(columns) <= FEW and sparse.issparse(X) and min(X.shape) > MOST_JUDGED
-    if loss != "squared" or too_large(X) or (few and not (everything or coupled or recipe.share)):
+    if loss != "squared" or too_large(X):
         beta = _arrival_beta(parameters, loss, X, answers, recipe)
         arrival = learn_with_loss(
             X, answers, past, recipe.lam, beta, loss, anchored=recipe.anchored is not False, coupled=coupled,
@@ -275,7 +272,9 @@ def _recipe(parameters: Parameters, state: ModelState, X: CSR | FloatArray, ever
         trials = run_trials(parameters, state, int(X.shape[0]))
     if trials:
         mixes = (1.0,) if state.loss != "squared" else (0.0, 1.0, 0.3, 0.5)
-        if parameters.loss != "auto" or parameters.beta != "auto" or coupled or large:
+        few = affords_coordinates(X.shape, N_SKETCH)
+        given = parameters.loss != "auto" or parameters.beta != "auto" or (metric not in ("auto", None) and not few)
+        if given or coupled or large:
             mixes = mixes[:1]
         chosen = choose_recipe(
             trials,
@@ -283,7 +282,7 @@ def _recipe(parameters: Parameters, state: ModelState, X: CSR | FloatArray, ever
             metrics=metric is not None,
             mixes=mixes,
             scoring=parameters.scoring,
-            few=affords_coordinates(X.shape, N_SKETCH),
+            few=few,
         )
         if state.loss != "squared":
             chosen = replace(chosen, strength=chosen.other_strength)

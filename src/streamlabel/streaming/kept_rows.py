@@ -222,7 +222,7 @@ class FitMemory:
         """The same rows, with later ones beside them, and scores under classifiers that know those, too."""
         memory = copy.copy(self)
         memory.leave_one_out, memory.later = leave_one_out, later
-        memory.tried, memory.found = dict(self.tried), dict(self.found)
+        memory.tried, memory.found, memory._complete = dict(self.tried), dict(self.found), set(self._complete)
         return memory
 
     @property

