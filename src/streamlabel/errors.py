@@ -9,10 +9,12 @@ Each message says what was wrong, where, and what to do.
     ├── NotFoundError        (LookupError)   a data set, a label or a file that is not there
     ├── ConflictError        (ValueError)    a label name that is taken, a second writer
     ├── DownloadError        (OSError)       the network or the checksum failed; what to do offline
+    ├── ClusterError         (OSError)       the machines that do the work were lost; how to go on
     └── MissingExtraError    (ImportError)   an optional package; carries the install line
 
     ConvergenceWarning       (UserWarning)   a solver stopped short of its tolerance
     AnnotationWarning        (UserWarning)   the answers given are usable, but poorer than they look
+    DeviceWarning            (UserWarning)   there is no GPU, or it is too small for what it was asked
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ class Hint(Enum):
     FEWER_FEATURES = "keep at most {} features (max_features of TextVectorizer), or learn fewer labels or rows"
     FORMAT = "pass format=, one of {}"
     HISTORY = "history() says what there was"
+    IN_BLOCKS = "check the counts in the file, read it in blocks (scale.out_of_core), or use a larger machine"
     LABELS = "labels() lists all"
     LABELS_OF_ARFF = "give the Mulan file as xml=, or n_labels= (-n: the last n)"
     LABELS_OF_ROWS = "give Y_path, or the folder that holds both"
@@ -111,6 +114,10 @@ class DownloadError(StreamlabelError, OSError):
     """A download that failed, or that brought something else than what was published."""
 
 
+class ClusterError(StreamlabelError, OSError):
+    """Workers or a scheduler that were lost, or never there. What was done is kept where the message says so."""
+
+
 class MissingExtraError(StreamlabelError, ImportError):
     """An optional package that is not installed. ``extra`` None: no extra of streamlabel has it, it comes alone."""
 
@@ -130,6 +137,10 @@ class ConvergenceWarning(UserWarning):
 
 class AnnotationWarning(UserWarning):
     """A warning that the answers for a label are usable, but poorer than they look (positives only, very few, ...)."""
+
+
+class DeviceWarning(UserWarning):
+    """A warning that the CPU does what a GPU was asked for: there is none, or its memory is too small."""
 
 
 def how_to_install(*packages: str, extra: str | None = None) -> str:

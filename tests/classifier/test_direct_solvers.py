@@ -55,18 +55,18 @@ def test_a_factor_that_is_kept_solves_any_targets(rows, kind):
     X, Y, P = rows
     kept = kind(X, 2.0)
     for columns in ([0], [1, 2]):
-        weights, intercept = solve_prepared(kept, X, sparse.csr_array(Y[:, columns]))
+        weights, intercept = solve_prepared(kept, sparse.csr_array(Y[:, columns]))
         reference = Ridge(alpha=2.0, solver="svd").fit(X.toarray(), Y[:, columns])
         np.testing.assert_allclose(weights, reference.coef_.T.reshape(weights.shape), atol=1e-10)
         np.testing.assert_allclose(intercept, np.atleast_1d(reference.intercept_), atol=1e-10)
-    shifted, _ = solve_prepared(kept, X, Y + X @ P, P)  # what the anchor explains moves the answer by the anchor
-    np.testing.assert_allclose(shifted, P + solve_prepared(kept, X, Y)[0], atol=1e-10)
+    shifted, _ = solve_prepared(kept, Y + X @ P, P)  # what the anchor explains moves the answer by the anchor
+    np.testing.assert_allclose(shifted, P + solve_prepared(kept, Y)[0], atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", [FeatureRidge, RowRidge])
 def test_one_annotated_row_moves_nothing_but_the_intercept(rows, kind):
     X, Y, P = rows
-    weights, intercept = solve_prepared(kind(X[[4]], 1.0), X[[4]], Y[[4]], P)
+    weights, intercept = solve_prepared(kind(X[[4]], 1.0), Y[[4]], P)
     np.testing.assert_allclose(weights, P, atol=1e-12)
     np.testing.assert_allclose(X[[4]] @ weights + intercept, Y[[4]], atol=1e-12)
 

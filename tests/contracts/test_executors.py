@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import operator
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
+from local_cluster import dask_engine, local_cluster
 from streamlabel.errors import DataError, MissingExtraError
 from streamlabel.executors import Executor, JoblibExecutor, SerialExecutor
 
 BACK_ENDS = {
-    "serial": SerialExecutor,
-    "threads": lambda: JoblibExecutor(2, prefer="threads"),
-    "processes": lambda: JoblibExecutor(2, prefer="processes"),
+    "serial": lambda: SerialExecutor,
+    "threads": lambda: partial(JoblibExecutor, 2, prefer="threads"),
+    "processes": lambda: partial(JoblibExecutor, 2, prefer="processes"),
+    "dask": lambda: partial(dask_engine().DaskExecutor, local_cluster().address),
 }
 
 
 @pytest.fixture(params=BACK_ENDS)
 def executor(request):
-    return BACK_ENDS[request.param]()
+    made = BACK_ENDS[request.param]()()
+    yield made
+    if request.param == "dask":
+        made.close()
 
 
 def square(number):
@@ -144,8 +150,10 @@ class TestMapReduce:
 
 @pytest.mark.parametrize("inner", BACK_ENDS)
 def test_nested_use_does_not_deadlock(executor, inner):
+    make = BACK_ENDS[inner]()
+
     def outer(number):
-        return sum(BACK_ENDS[inner]().map(square, range(number)))
+        return sum(make().map(square, range(number)))
 
     answers = []
     worker = threading.Thread(target=lambda: answers.append(executor.map(outer, [2, 3, 4])), daemon=True)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from streamlabel import StreamingLabelClassifier
+from streamlabel.streaming import arrival
 from streamlabel.streaming.checks import LABEL_ARRIVAL_CHECKS, check_label_arrival_old_scores_bit_identical
+from streamlabel.streaming.trials import LAM, Recipe
 
 MODELS = {
     "default": {},
@@ -21,6 +23,28 @@ MODELS = {
     "alternating": {"start": "alternating"},
     "signed": {"fit_intercept": False, "lam": 0.003, "metric": None},
 }
+
+# Squared, logistic and both, each alone, with the anchor, with the metric, with both.
+RECIPES = {
+    f"{mix:g} of logistic, metric {share:g}, {'anchored' if lam else 'no anchor'}":
+        Recipe(share, lam or LAM, lam is not None, 0.3, mix=mix, other_strength=0.1, line=(0.1, 0.3))
+    for mix in (0.0, 0.5, 1.0) for share in (0.0, 0.3) for lam in (None, LAM)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_promises_of_every_recipe(recipe, monkeypatch):
+    used = []
+
+    def choose(trials, **_):
+        used.append(recipe)
+        return recipe
+
+    monkeypatch.setattr(arrival, "run_trials", lambda *_: [None])
+    monkeypatch.setattr(arrival, "choose_recipe", choose)
+    for check in LABEL_ARRIVAL_CHECKS:
+        check(StreamingLabelClassifier)
+    assert used
 
 
 @pytest.mark.parametrize("check", LABEL_ARRIVAL_CHECKS, ids=lambda check: check.__name__)

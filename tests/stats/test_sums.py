@@ -140,3 +140,55 @@ def test_names_are_counted():
         Stats.from_batch(X, Y, ["a", "b"])
     with pytest.raises(DataError, match="1 feature names for 4 features"):
         Stats.from_batch(X, Y, NAMES, ["w"])
+
+
+def test_parts_with_other_labels_remember_who_was_asked():
+    X, Y = some_rows(5, 30)
+    one, other = (
+        Stats.from_batch(X[:10], Y[:10, :2], NAMES[:2]),
+        Stats.from_batch(X[10:], Y[10:, ::-1][:, :2], ["c", "b"]),
+    )
+    both, third = one.joined(other), Stats.from_batch(X, Y, NAMES)
+    assert both.label_names == ("a", "b", "c")
+    assert both.asked_rows.tolist() == [10, 30, 20]
+    assert (one + one).asked_rows.tolist() == [20, 20]
+    known = np.ones((30, 3), dtype=bool)
+    known[10:, 0], known[:10, 2] = False, False
+    unknown = np.where(known, Y, 7)  # what was not asked may hold anything
+    for again in (Stats.from_batch(X, unknown, NAMES, asked=known), other.joined(one)):
+        in_order = {tuple(np.take(again.label_names, labels)): part for labels, part in again.by_asked()}
+        for labels, part in both.by_asked():
+            twin = in_order[tuple(np.take(both.label_names, labels))]
+            assert twin.n_rows == part.n_rows
+            np.testing.assert_allclose(twin.feature_gram, part.feature_gram, atol=1e-12)
+            np.testing.assert_allclose(twin.feature_sums, part.feature_sums, atol=1e-12)
+            np.testing.assert_allclose(twin.cross, part.cross, atol=1e-12)
+    for labels, part in both.by_asked():
+        mine = known[:, labels[0]]
+        assert_sums_of(part, X[mine], Y[mine][:, labels], atol=1e-12)
+    more = both + third
+    assert more.asked_rows.tolist() == [40, 60, 50]
+    assert more.n_rows == 60
+    assert Stats.from_batch(X, Y, NAMES, asked=np.ones_like(known)).asked is None
+    with pytest.raises(DataError, match="known by their names"):
+        one.joined(Stats.from_batch(X, Y))
+    with pytest.raises(DataError, match="they must agree"):
+        Stats.from_batch(X, Y, NAMES, asked=known[:5])
+
+
+def test_too_many_groups_share_the_covariance_of_all_rows(monkeypatch):
+    X, Y = some_rows(6, 40)
+    known = np.random.default_rng(0).random((40, 3)) < 0.6
+    monkeypatch.setattr("streamlabel.stats.sums.MAX_CROSS", 3 * 16)
+    stats = Stats.from_batch(X[:20], Y[:20], NAMES, asked=known[:20])
+    stats = stats + Stats.from_batch(X[20:], Y[20:], NAMES, asked=known[20:])
+    assert stats.asked is not None
+    assert stats.asked.grams is None
+    covariance = np.cov(X.T, bias=True)
+    for labels, part in stats.by_asked():
+        mine = known[:, labels[0]]
+        assert part.n_rows == mine.sum()
+        np.testing.assert_allclose(part.feature_sums, X[mine].sum(axis=0), atol=1e-12)
+        np.testing.assert_allclose(part.cross, X[mine].T @ Y[mine][:, labels], atol=1e-12)
+        mean = part.feature_sums / part.n_rows
+        np.testing.assert_allclose(part.feature_gram / part.n_rows - np.outer(mean, mean), covariance, atol=1e-10)

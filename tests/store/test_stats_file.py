@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ def assert_same(one: Stats, other: Stats) -> None:
     assert one.label_gram.toarray().tolist() == other.label_gram.toarray().tolist()
 
 
-def saved(path: Path, **changes: Any) -> Path:
-    write_stats(SUMS, path)
+def saved(path: Path, sums: Stats = SUMS, **changes: Any) -> Path:
+    write_stats(sums, path)
     with np.load(path, allow_pickle=False) as file:
         arrays = {**file, **changes}
     objects = any(getattr(getattr(value, "dtype", None), "hasobject", False) for value in changes.values())
@@ -50,7 +51,7 @@ def saved(path: Path, **changes: Any) -> Path:
 def test_numpy_reads_it(tmp_path: Path) -> None:
     write_stats(SUMS, tmp_path / "a.npz")
     with np.load(tmp_path / "a.npz", allow_pickle=False) as file:
-        assert file["streamlabel_stats"] == stats_file.FORMAT
+        assert file["streamlabel_stats"] == 2
         assert file["n_rows"] == 4
         assert np.array_equal(file["feature_gram"], X.T @ X)
         assert np.array_equal(file["cross"], X.T @ Y)
@@ -81,7 +82,8 @@ def test_what_was_read_can_be_added(tmp_path: Path) -> None:
 
 WRONG = [
     ({"streamlabel_stats": None}, "holds no sums"),
-    ({"streamlabel_stats": np.int64(3)}, "format 3, this version reads 2"),
+    ({"streamlabel_stats": np.int64(4)}, "format 4, this version reads 3"),
+    ({"streamlabel_stats": np.int64(3)}, "do not add up"),
     ({"checksum": np.int64(5)}, "checksum is wrong"),
     ({"checksum": None}, "checksum is wrong"),
     ({"streamlabel_stats": np.array("1")}, "not one whole number"),
@@ -215,3 +217,43 @@ def test_no_flipped_bit_is_another_sum() -> None:
     buffer = io.BytesIO()
     write_stats(SUMS, buffer)
     assert flipped(buffer.getvalue(), range(len(buffer.getvalue())), range(8)) == 0
+
+
+GROUPED = Stats.from_batch(X[:2], Y[:2, :2], ["a", "b"]).joined(Stats.from_batch(X[2:], Y[2:, 1:], ["b", "c"]))
+
+
+def test_who_was_asked_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for most in (1 << 28, 1):  # with a Gram for each group, and with too many of them
+        monkeypatch.setattr("streamlabel.stats.sums.MAX_CROSS", most)
+        sums = GROUPED + GROUPED if most > 1 else replace(GROUPED, asked=replace(GROUPED.asked, grams=None))
+        monkeypatch.setattr("streamlabel.stats.sums.MAX_CROSS", 1 << 28)
+        write_stats(sums, tmp_path / "a.npz")
+        again = read_stats(tmp_path / "a.npz")
+        assert_same(again, sums)
+        assert again.asked is not None
+        for name in ("rows", "labels", "sums", "grams"):
+            assert np.array_equal(getattr(again.asked, name), getattr(sums.asked, name))
+        for (labels, part), (others, twin) in zip(sums.by_asked(), again.by_asked(), strict=True):
+            assert labels.tolist() == others.tolist()
+            assert_same(part, twin)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"group_rows": None},
+        {"group_rows": np.array([3, 2])},
+        {"group_rows": np.array([5, -1])},
+        {"group_labels": np.ones((2, 2), dtype=np.int8)},
+        {"group_labels": np.zeros((2, 3), dtype=np.int8)},
+        {"group_labels": np.full((2, 3), 2, dtype=np.int8)},
+        {"group_sums": np.zeros((2, 3))},
+        {"group_sums": np.full((2, 3), np.nan)},
+        {"group_grams": np.zeros((6, 3))},
+        {"group_grams": np.zeros((2, 3))},
+        {"group_grams": np.array("x")},
+    ],
+)
+def test_groups_that_are_none_are_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match="do not add up to all rows"):
+        read_stats(saved(tmp_path / "a.npz", GROUPED, **changes))

@@ -95,3 +95,21 @@ def test_labels_that_are_not_stored_yet_come_behind_the_stored_ones(tmp_path: Pa
     scores = grown.decision_function(X)
     np.testing.assert_array_equal(labels, np.argsort(-scores, axis=1, kind="stable"))
     np.testing.assert_array_equal(np.sort(values, axis=1), np.sort(scores, axis=1))
+
+
+def test_sparse_rows_have_the_same_scores_in_wide_blocks(tmp_path: Path) -> None:
+    """To the bit: those of one product with all weights, and of some labels in narrow blocks; also when labels went."""
+    rng = np.random.default_rng(0)
+    names = [f"label {number}" for number in range(1300)]
+    model = StreamingLabelClassifier.from_coef(rng.standard_normal((1300, 9)), rng.standard_normal(1300), names)
+    some = sparse.random_array((7, 9), density=0.5, rng=rng, format="csr")
+    with ModelStore.create(tmp_path / "model", model) as store:
+        for retired, wide in ((None, True), (100, True), (700, False)):
+            if retired is not None:
+                store.retire(names[retired])
+            found = ModelStore.open(tmp_path / "model").model(learning=False).state_.classifiers
+            assert any(size > 1 for (_, size), *_ in found._groups) is wide
+            scores, numbers = found.scores(some), np.arange(found.n_labels)
+            np.testing.assert_array_equal(scores, some @ found.weights() + found.intercept)
+            np.testing.assert_array_equal(scores[:, 690:710], found.scores(some, numbers[690:710]))
+            np.testing.assert_array_equal(scores[:, ::-1][:, :900], found.scores(some, numbers[::-1][:900]))

@@ -79,6 +79,7 @@ def test_without_the_past_it_is_scikit_learns_ridge_up_to_the_scale(model, monke
     monkeypatch.setattr("streamlabel.streaming.classifier.found_recipe", lambda *_: recipe)
     model.add_found("new", rows[:4], rows[4:], pool=TRUTH.test)
     report, pool = model.reports_[-1], Pool.of(TRUTH.test, model.random_state)
+    pool = pool.beside(TRUTH.X, rows, model.random_state)
     target = np.repeat([1.0, 0.0], [4, 3 + len(pool.background)])
     ridge = Ridge(alpha=report.beta).fit(np.vstack((rows, pool.background)), target)
     ours, theirs = model.decision_function(TRUTH.test)[:, -1], ridge.predict(TRUTH.test)

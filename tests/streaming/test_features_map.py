@@ -120,7 +120,7 @@ def test_where_there_is_no_map(case, tmp_path):
         ModelStore.create(tmp_path / "store", model)
     with pytest.raises(DataError, match="features is fitted on rows"):
         StreamingLabelClassifier.from_coef(np.ones((2, 4)), features="kernel")
-    with pytest.raises(DataError, match="features is fitted on rows"):
+    with pytest.raises(DataError, match="features='kernel' needs the rows; sums serve features=None"):
         classifier_from_stats(Stats.from_batch(X, Y), features="kernel")
     tagger = Tagger(classifier=StreamingLabelClassifier(features="kernel"))
     with pytest.raises(DataError, match="Tagger"):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
+from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
+from streamlabel import StreamingLabelClassifier
+from streamlabel.streaming import found as learn
 from streamlabel.streaming import found_trials as found
 from streamlabel.streaming.calibration import sigmoid_of_chances
 from streamlabel.streaming.found import Pool
@@ -70,10 +74,13 @@ def trials(rng, *, name_helps, examples=True):
 
 
 def test_the_best_ridge_is_chosen_and_a_name_only_where_it_gains(rng):
-    base, weights, gain = found._choose(trials(rng, name_helps=False), 5)
+    base, weights, gain, reached, alone = found._choose(trials(rng, name_helps=False), 5)
     assert (base, weights, gain) == (4, [0.0, 0.0], 0.0)
-    base, weights, gain = found._choose(trials(rng, name_helps=True), 5)
+    plain = [at for at, (share, _) in enumerate(found._BASES) if share == 0.0]
+    assert reached == alone if base in plain else reached > alone + 5
+    base, weights, gain, more, alone = found._choose(trials(rng, name_helps=True), 5)
     assert (base, weights[1]) == (4, 0.0)
+    assert more > reached + 2
     assert weights[0] > 0
     assert gain > 2
 
@@ -86,8 +93,9 @@ def test_the_reference_of_a_name_alone_is_the_mean_over_all_orders(rng):
 
 def test_without_examples_a_name_is_compared_with_any_order(rng):
     assert not any(found._choose(trials(rng, name_helps=False, examples=False), 0)[1])
-    _, weights, gain = found._choose(trials(rng, name_helps=True, examples=False), 0)
+    _, weights, gain, reached, alone = found._choose(trials(rng, name_helps=True, examples=False), 0)
     assert weights[0] > 0
+    assert reached - alone == pytest.approx(gain, abs=0.011)  # rounded to hundredths
     assert gain > 20
 
 
@@ -105,6 +113,30 @@ def test_a_pool_is_parted_once(n_rows, n_back, n_rest):
     assert len(np.union1d(back, rest)) == n_back + n_rest
     np.testing.assert_array_equal(Pool.of(rows, 3).background, pool.background)
     assert n_rows == 10 or not np.array_equal(Pool.of(rows, 4).background, pool.background)
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_array])
+def test_a_background_is_drawn_from_where_the_examples_were_found(rng, as_rows):
+    X, pool = rng.random((60, 7)), Pool(as_rows(rng.random((40, 7))), as_rows(rng.random((5, 7))))
+    assert pool.beside(as_rows(X), as_rows(rng.random((3, 7))), 0) is pool, "examples of nowhere"
+    examples = np.vstack((X[:30], rng.random((10, 7))))  # three of four are rows of X
+    found = sparse.csr_array(pool.beside(as_rows(X), as_rows(examples), 0).background).toarray()
+    given = {row.tobytes() for row in sparse.csr_array(pool.background).toarray()}
+    old = [row for row in found if row.tobytes() not in given]
+    assert len(found) - len(old) == 25
+    assert 0 < len(old) < 15, "those that are examples are left out"
+    assert {row.tobytes() for row in old} <= {row.tobytes() for row in X[30:]}
+
+
+def test_examples_of_fit_do_not_teach_what_is_old(rng):
+    """The rows of fit have a mark that those of the pool have not; the label depends on another feature."""
+    old, new = (rng.normal(size=(400, 12)) for _ in range(2))
+    old[:, 0] += 3.0
+    yes = old[old[:, 1] > 1.2][:20]
+    Y = (old[:, 2:8] > 1.0).astype(int)
+    model = StreamingLabelClassifier().fit(old, Y).add_found("late", yes, pool=new)
+    weights = model.coef_[-1]
+    assert abs(weights[0]) < 0.5 * weights[1]
 
 
 @pytest.mark.parametrize("n_answers", [0, 3, 30])
@@ -260,3 +292,26 @@ def test_chances_become_the_nearest_sigmoid(rng):
         np.tile(scores, 2)[:, None], np.repeat([1, 0], 300), sample_weight=np.concatenate((chances, 1.0 - chances))
     )
     assert (slope, offset) == pytest.approx((reference.coef_[0, 0], reference.intercept_[0]), abs=1e-3)
+
+
+def test_a_sigmoid_is_found_where_few_scores_stand_far_out():
+    """A name alone and some noes: four texts have a word of it, and of all others the score is the same."""
+    scores = np.append(np.full(792, -0.07), [16.69, 14.29, 12.54, 12.41])
+    chances = np.append(np.full(792, 0.00098), [0.2329, 0.1856, 0.1552, 0.144])
+    slope, offset = sigmoid_of_chances(scores, chances)
+
+    def loss(at):
+        margin = at[0] * scores + at[1]
+        return float((np.logaddexp(0.0, margin) - chances * margin).sum())
+
+    best = minimize(loss, [0.3, -6.8], method="BFGS")
+    assert loss((slope, offset)) == pytest.approx(best.fun, abs=1e-6)
+    assert expit(slope * scores + offset).sum() == pytest.approx(chances.sum(), rel=1e-4)
+
+
+def test_the_part_of_a_name_is_its_share_of_the_variance(rng):
+    one, other = rng.normal(size=(2, 4000))
+    assert learn._part(one, one + other) == pytest.approx(0.5, abs=0.05)
+    assert learn._part(2.0 * one, 2.0 * one + other) == pytest.approx(0.8, abs=0.05)
+    assert learn._part(one, one) == pytest.approx(1.0)
+    assert learn._part(np.zeros(5), np.ones(5)) == 0.0

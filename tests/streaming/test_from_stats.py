@@ -10,10 +10,11 @@ from sklearn.metrics import f1_score, log_loss
 
 from streamlabel import StreamingLabelClassifier
 from streamlabel.classifier.ridge import beta_grid, generalised_error
-from streamlabel.errors import DataError
+from streamlabel.errors import AnnotationWarning, DataError
+from streamlabel.executors import SerialExecutor
 from streamlabel.stats.spectral import make_factor
 from streamlabel.stats.sums import Stats, SumsFactor
-from streamlabel.streaming.from_stats import classifier_from_stats
+from streamlabel.streaming.from_stats import add_labels_from_stats, classifier_from_stats, code_labels
 
 
 @pytest.fixture(params=[(120, 15), (25, 60)], ids=["tall", "wide"])
@@ -143,3 +144,55 @@ def test_what_sums_cannot_do_is_refused(rng):
             classifier_from_stats(stats, **parameters)
     with pytest.raises(DataError, match="over 1 rows"):
         classifier_from_stats(Stats.from_batch(X[:1], Y[:1]))
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_each_label_is_ridge_on_the_rows_where_it_was_asked(rng, fit_intercept):
+    X = rng.standard_normal((150, 6)) + np.repeat([[0.0], [2.0], [-1.0]], 50, axis=0)  # parts that differ
+    Y = (X @ rng.standard_normal((6, 4)) + rng.standard_normal((150, 4)) > 0.3).astype(int)
+    asked = {"a": [0, 1, 2], "b": [0, 1], "c": [1, 2], "d": [0, 1]}
+    parts = []
+    for part in range(3):
+        names = [name for name in asked if part in asked[name]]
+        rows = slice(50 * part, 50 * part + 50)
+        parts.append(Stats.from_batch(X[rows], Y[rows][:, ["abcd".index(name) for name in names]], names))
+    for order in ([0, 1, 2], [2, 0, 1]):
+        stats = parts[order[0]].joined(parts[order[1]]).joined(parts[order[2]])
+        for executor in (None, SerialExecutor()):
+            model = classifier_from_stats(stats, 3.0, executor=executor, fit_intercept=fit_intercept)
+            for name, where in asked.items():
+                rows = np.isin(np.arange(150) // 50, where)
+                target = Y[rows, "abcd".index(name)]
+                ridge = Ridge(3.0, fit_intercept=fit_intercept).fit(
+                    X[rows], target if fit_intercept else 2 * target - 1
+                )
+                place = model.label_names_.index(name)
+                np.testing.assert_allclose(model.coef_[place], ridge.coef_, rtol=1e-9, atol=1e-12)
+                np.testing.assert_allclose(model.intercept_[place], ridge.intercept_, rtol=1e-9, atol=1e-12)
+                report = model.reports_[place]
+                assert (report.n_rows, report.n_yes) == (rows.sum(), target.sum())
+    known = stats.asked_rows.tolist()
+    assert dict(zip(stats.label_names, known, strict=True)) == {"a": 150, "b": 100, "c": 100, "d": 100}
+    with pytest.raises(DataError, match="by_asked"):
+        SumsFactor(stats)
+
+
+def test_new_labels_of_some_parts(rng):
+    X = rng.standard_normal((120, 5))
+    Y = (X @ rng.standard_normal((5, 4)) > 0.2).astype(int)
+    model = classifier_from_stats(Stats.from_batch(X, Y[:, :2], ["a", "b"]), 1.0)
+    codes = code_labels(Y[:, :2], Y[:, 2:])
+    part = Stats.from_batch(X[:60], Y[:60, 2:], ["c", "d"]), Stats.from_batch(X[60:], Y[60:, 2:3], ["c"])
+    grown = add_labels_from_stats(model, part[0].joined(part[1]), codes, 2.0)
+    alone = add_labels_from_stats(model, Stats.from_batch(X[:60], Y[:60, 3:], ["d"]), codes[:, [1]], 2.0)
+    np.testing.assert_allclose(grown.coef_[3], alone.coef_[2], rtol=1e-10)
+
+
+def test_an_assumption_is_said(rng, monkeypatch):
+    X = rng.standard_normal((200, 4))
+    Y = (X[:, :3] > 0).astype(int)
+    monkeypatch.setattr("streamlabel.stats.sums.MAX_CROSS", 20)
+    stats = Stats.from_batch(X, Y, asked=rng.random((200, 3)) < 0.7)
+    with pytest.warns(AnnotationWarning, match="a random sample"):
+        model = classifier_from_stats(stats, 1.0)
+    assert (model.predict(X) == Y).mean() > 0.9

@@ -72,7 +72,7 @@ def test_a_clone_has_the_parameters_and_nothing_else(case):
     parameters = {
         "lam": 0.01, "metric": None, "beta": 2.0, "loss": "logistic", "start": "independent", "start_weight": 2.0,
         "dictionary": 3, "fit_intercept": False, "threshold": 0.4, "random_state": 5, "n_jobs": 2,
-        "scoring": "auc", "tune": "arrival", "features": None,
+        "scoring": "auc", "tune": "arrival", "features": None, "prune": None,
     }  # fmt: skip
     clf = StreamingLabelClassifier(**parameters).fit(X, Y)
     copy = clone(clf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 from streamlabel.errors import ConflictError, DataError, NotFoundError
 from streamlabel.tagging.questions import ALIKE, TOP, choose_questions
 from streamlabel.tagging.tagger import Tagger
+from streamlabel.tagging.text_answers import digest
 from tagged_texts import NEW, tagged_texts
 
 DATA = tagged_texts()
@@ -186,3 +188,40 @@ def test_a_batch_is_learned_beside_the_same_labels_as_each_alone(tagger: Tagger)
         alone = copy.copy(other)
         alone.learn(name, yes=DATA.rows[name][:3], pool=pool)
         assert scores(alone, name) == pytest.approx(scores(tagger, name), abs=1e-12)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_withdrawn_answer_leaves_nothing_behind(tagger: Tagger, stored: bool, tmp_path: Path) -> None:
+    """The label is, to the last bit, what the answers that are left make of it; so it is after more of them."""
+    other = copy.copy(tagger)
+    if stored:
+        for name, one in (("one", tagger), ("other", other)):
+            one.save(tmp_path / name)
+        tagger, other = (Tagger.open(tmp_path / name, "a") for name in ("one", "other"))
+    unseen = DATA.unseen
+    tagger.learn("football", yes=[*YES[:5], unseen[0]], no=[*NO[:5], unseen[1]])
+    before = tagger.suggest(unseen[3], k=ALL)
+    gone = [DATA.texts[YES[1]], digest(DATA.texts[NO[2]]), unseen[0]]
+    report = tagger.learn_more("football", withdrawn=gone)
+    expected = other.learn("football", yes=[YES[0], *YES[2:5]], no=[*(i for i in NO[:5] if i != NO[2]), unseen[1]])
+    assert (report.n_yes, report.n_no) == (expected.n_yes, expected.n_no) == (4, 5)
+    assert scores(tagger, "football") == scores(other, "football")
+    assert tagger.estimate("football") == other.estimate("football")
+    for one in (tagger, other):
+        one.learn_more("football", yes=[unseen[0]], no=NO[5:7])
+    assert scores(tagger, "football") == scores(other, "football")
+    kept = {name: score for name, score in tagger.suggest(unseen[3], k=ALL) if name != "football"}
+    assert kept == {name: score for name, score in before if name != "football"}
+    if stored:
+        tagger.close()
+        again = Tagger.open(tmp_path / "one")
+        assert len(again.examples("football").answers) == 12
+        assert scores(again, "football") == scores(other, "football")
+        other.close()
+
+
+def test_what_was_not_answered_cannot_be_withdrawn(tagger: Tagger) -> None:
+    tagger.learn("football", yes=YES[:5])
+    with pytest.raises(DataError, match="a text that is withdrawn has no answer"):
+        tagger.learn_more("football", withdrawn=["nobody was asked about this"])
+    assert len(tagger.examples("football").answers) == 5

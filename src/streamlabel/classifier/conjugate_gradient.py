@@ -14,6 +14,7 @@ import numpy as np
 
 from streamlabel.classifier.objective import Design, column_blocks
 from streamlabel.classifier.penalty import Penalty
+from streamlabel.stats.accelerator import accelerated
 from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 
 Operator = Callable[[FloatArray], FloatArray]
@@ -118,6 +119,9 @@ def solve_conjugate_gradient(
     A column ends when its residual is below `tolerance` times its right-hand side, by the true residual: the one that
     is carried along drifts, so it is computed anew and the column goes on if it was believed too early.
     """
+    found = accelerated("conjugate_gradient", design, targets, penalty, tolerance, max_iter, start)
+    if found is not None:
+        return found
     right = penalty.rotate(design.cross(targets) + penalty.beta * penalty.pull)
     start = penalty.rotated_anchor() if start is None else penalty.rotate(start)
     betas = penalty.beta * penalty.strengths

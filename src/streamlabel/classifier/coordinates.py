@@ -8,13 +8,13 @@ that Newton's inner solves are short, with a metric as without one.
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg
 
 from streamlabel.classifier.losses import get_loss
 from streamlabel.classifier.newton import Start, diagonal_inverse, minimise_newton
 from streamlabel.classifier.objective import AnchoredObjective
 from streamlabel.classifier.penalty import make_penalty
-from streamlabel.stats.spectral import NULL_SHARE, centred_kernel, dense
+from streamlabel.stats.accelerator import accelerated
+from streamlabel.stats.spectral import NULL_SHARE, centred_kernel, dense, symmetric_spectrum
 from streamlabel.types import CSR, FloatArray
 
 LARGEST_ORDER = 2_048  # of what is decomposed, a few seconds
@@ -47,7 +47,11 @@ def minimise(
     """
     kind = get_loss(loss)
     anchor = np.zeros((X.shape[1], answers.shape[1])) if anchor is None else anchor
-    objective = AnchoredObjective(X, kind.encode(answers), kind, make_penalty(anchor, None, beta), True, known)
+    penalty = make_penalty(anchor, None, beta)
+    found = accelerated("newton", X, answers, loss, penalty, True, known, squares, start, tolerance, _MOST_STEPS)
+    if found is not None:
+        return found.weights, found.intercept
+    objective = AnchoredObjective(X, kind.encode(answers), kind, penalty, True, known)
     found = minimise_newton(objective, diagonal_inverse(squares), start, tolerance=tolerance, max_iter=_MOST_STEPS)
     return found.weights, found.intercept
 
@@ -72,7 +76,7 @@ class Coordinates:
             if self._past is not None:
                 kernel *= 1.0 - self._share
                 kernel += self._metric * (self._past @ self._past.T)
-            values, vectors = linalg.eigh(kernel, check_finite=False, driver="evd", overwrite_a=True)
+            values, vectors = symmetric_spectrum(kernel, overwrite=True)
             kept = values > 1e3 * NULL_SHARE * max(float(values[-1]), np.finfo(np.float64).tiny)
             roots = np.sqrt(values[kept])
             self.Z: FloatArray = vectors[:, kept] * roots
@@ -82,7 +86,7 @@ class Coordinates:
             own = float(np.square(centred).sum())
             self._scale(own)
             rows = self._joined(centred, self._past)
-            values, vectors = linalg.eigh(rows.T @ rows, check_finite=False, driver="evd", overwrite_a=True)
+            values, vectors = symmetric_spectrum(rows.T @ rows, overwrite=True)
             kept = values > 1e3 * NULL_SHARE * max(float(values[-1]), np.finfo(np.float64).tiny)
             self._features = vectors[:, kept]
             self.Z = rows @ self._features

@@ -28,7 +28,7 @@ import numpy as np
 from scipy import linalg
 
 from streamlabel.classifier.conjugate_gradient import Operator, column_lengths, conjugate_gradient, still_worked
-from streamlabel.classifier.objective import AnchoredObjective
+from streamlabel.classifier.objective import AnchoredObjective, standing
 from streamlabel.classifier.penalty import Penalty
 from streamlabel.stats.spectral import RidgeFactor
 from streamlabel.types import CSR, FloatArray, IntArray
@@ -100,15 +100,19 @@ def minimise_newton(
     *,
     tolerance: float,
     max_iter: int,
+    from_start: bool = False,
 ) -> NewtonResult:
-    """Minimise J by Newton until each gradient is below `tolerance` times its `gradient_scale` (`first_point`)."""
+    """Minimise J by Newton until each gradient is below `tolerance` times its `gradient_scale` (`first_point`).
+
+    from_start : times its length at the start instead, which is then where it begins
+    """
     n_labels = objective.answers.shape[1]
     found = NewtonResult(np.empty_like(objective.penalty.anchor), np.empty(n_labels), np.empty(n_labels), 0, 0)
     at_work = np.arange(n_labels)
-    scale = objective.gradient_scale()
-    V, b = first_point(objective, start)
+    V, b = start if start is not None and from_start else first_point(objective, start)
     scores = objective.scores(V, b)
     costs, first, second = objective.terms(scores)
+    scale = _start_lengths(objective, V, first) if from_start else objective.gradient_scale()
     costs = costs + objective.penalty.values(V)
     stuck = np.zeros(n_labels, dtype=bool)  # the cost does not fall any more: rounding
     n_inner = 0
@@ -131,6 +135,8 @@ def minimise_newton(
             violations, going, stuck = violations[kept], going[kept], stuck[kept]
         # Accuracy grows as the gradient falls, but not beyond what the last step needs.
         forcing = np.maximum(np.minimum(0.3, np.sqrt(violations)), 0.3 * tolerance / np.maximum(violations, tolerance))
+        if objective.loss.name == "squared":  # one step is enough
+            forcing = 0.3 * tolerance / np.maximum(violations, tolerance)
         forcing[~going] = 1.0
         Z, c, inner = _direction(objective, inverse, second, slope, slope_b, forcing)
         Z, c = Z * going, c * going
@@ -162,6 +168,11 @@ def _lengths(slope: FloatArray, slope_b: FloatArray) -> FloatArray:
     return np.hypot(column_lengths(slope), slope_b)
 
 
+def _start_lengths(objective: AnchoredObjective, V: FloatArray, first: FloatArray) -> FloatArray:
+    lengths = _lengths(*objective.gradient_from(V, first))
+    return np.where(lengths > 0.0, lengths, 1.0)
+
+
 def _total(objective: AnchoredObjective, per_label: FloatArray) -> FloatArray:
     """The amount that a step is judged by, (k,): each label's own, or the sum if labels are coupled."""
     return np.full_like(per_label, per_label.sum()) if objective.penalty.coupled else per_label
@@ -177,6 +188,8 @@ def _direction(
 ) -> tuple[FloatArray, FloatArray, int]:
     """Newton's step, its residual at most the share `forcing` (k,) of the gradient."""
     X, penalty = objective.X, objective.penalty
+    if (part := standing(X, second)) is not None:  # slopes and costs are those of all rows, so the answer is, too
+        X, second = X[part[0]], second[part[0]] * part[1]
     sums = second.sum(axis=0)
     share = np.where(sums > 0.0, 1.0 / np.where(sums > 0.0, sums, 1.0), 0.0)
     means = sums / second.shape[0]

@@ -16,6 +16,7 @@ an intercept ``mu`` is 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -35,10 +36,13 @@ class Design:
     Attributes
     ----------
     mean : (d,), zero without an intercept
+    elsewhere : X is no matrix, only its products are known (and ``X.mean``, ``X.square_sums``)
     """
 
-    def __init__(self, X: CSR | FloatArray, fit_intercept: bool = True) -> None:
-        self.X = X
+    def __init__(self, X: Any, fit_intercept: bool = True) -> None:
+        self.X: CSR | FloatArray = X
+        self._square_sums = getattr(X, "square_sums", None)
+        self.elsewhere = self._square_sums is not None
         self.fit_intercept = fit_intercept
         self.n_rows, self.n_features = X.shape
         self.mean: FloatArray = (
@@ -64,7 +68,10 @@ class Design:
     def gram_diagonal(self) -> FloatArray:
         """The diagonal of ``Xc'Xc``, (d,), not below 0."""
         X = self.X
-        squares = X.multiply(X).sum(axis=0) if sparse.issparse(X) else np.einsum("ij,ij->j", X, X)
+        if self._square_sums is not None:
+            squares = self._square_sums()
+        else:
+            squares = X.multiply(X).sum(axis=0) if sparse.issparse(X) else np.einsum("ij,ij->j", X, X)
         return np.maximum(np.asarray(squares) - self.n_rows * np.square(self.mean), 0.0)
 
     def intercept(self, targets: FloatArray | CSR, weights: FloatArray) -> FloatArray:
@@ -99,6 +106,8 @@ def relative_residual(design: Design, targets: FloatArray | CSR, penalty: Penalt
         right[:, block] -= design.normal_product(V[:, block])
     return float(np.linalg.norm(right)) / scale if scale > 0.0 else float(np.linalg.norm(right))
 
+
+_SOME = 2_000  # rows that stand for very many, twice: at the same accuracy a third of the time (EURLEX57K)
 
 # Rows whose scores of a block of labels stay in the cache through all the steps of a loss.
 _ROWS_AT_ONCE = 512
@@ -180,6 +189,28 @@ class AnchoredObjective:
         """
         n_features, n_labels = self.penalty.anchor.shape
         b = self.loss.best_constant(self.answers) if self.fit_intercept else np.zeros(n_labels)
-        slope, slope_b = self.gradient(np.zeros((n_features, n_labels)), b)
+        first = self.loss.first(np.broadcast_to(b, self.answers.shape), self.answers)
+        slope, slope_b = self.gradient_from(np.zeros((n_features, n_labels)), first)
         lengths = np.sqrt(np.square(slope).sum(axis=0) + np.square(slope_b))
         return np.where(lengths > 0.0, lengths, 1.0)
+
+
+def very_many(X: CSR | FloatArray) -> bool:
+    """Whether there are so many (sparse) rows that some may stand for all."""
+    return bool(sparse.issparse(X) and X.shape[0] >= 8 * _SOME)
+
+
+def standing(X: CSR | FloatArray, values: FloatArray) -> tuple[IntArray, FloatArray] | None:
+    """The rows that may stand for all in a problem of one label, and their weights (., 1); None: there is no need.
+
+    They are those with the largest values (n, 1), and an even sample of the others with as much more weight.
+    """
+    if values.shape[1] > 1 or not very_many(X):
+        return None
+    n_rows = len(values)
+    first = np.zeros(n_rows, dtype=bool)
+    first[np.argpartition(-values[:, 0], _SOME)[:_SOME]] = True
+    others = np.flatnonzero(~first)
+    some = others[:: len(others) // _SOME]
+    rows = np.concatenate((np.flatnonzero(first), some))
+    return rows, np.repeat((1.0, len(others) / len(some)), (_SOME, len(some)))[:, None]

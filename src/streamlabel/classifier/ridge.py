@@ -26,6 +26,7 @@ at the rows: with ``A = Xc'Xc + beta I``, ``b = Xc'y`` and ``A w = b + beta p``:
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,6 +34,7 @@ import numpy as np
 from scipy import linalg
 
 from streamlabel.errors import DataError
+from streamlabel.stats.accelerator import accelerated
 from streamlabel.stats.spectral import RidgeFactor, Spectrum, centred_gram, centred_kernel, dense, row_scale
 from streamlabel.stats.ties import first_least
 from streamlabel.types import CSR, FloatArray, IntArray
@@ -92,6 +94,10 @@ class PreparedRidge(Protocol):
 
     def solve(self, targets: CSR | FloatArray) -> FloatArray:
         """Solve for weights (d, k) of targets (n_rows, k); if rows are centred, constants in a target do not matter."""
+        ...
+
+    def toward(self, targets: CSR | FloatArray, anchor: FloatArray) -> FloatArray:
+        """Solve for weights (d, k) of targets (n_rows, k) toward an anchor (d, k)."""
         ...
 
     def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
@@ -166,6 +172,8 @@ def make_ridge(
     ``basis`` (d, r) and ``share`` are the metric. ``gram``: ``Xc'Xc`` or ``Xc Xc'``, whichever is smaller, if it is
     known already (it is written to). ``hat``: if it is known already.
     """
+    if not share and (found := accelerated("ridge", X, beta, centre, hat)) is not None:
+        return found
     kind = RowRidge if X.shape[0] < X.shape[1] else FeatureRidge
     return kind(X, beta, basis=basis, share=share, centre=centre, gram=gram, hat=hat)
 
@@ -212,15 +220,21 @@ class RowRidge:
                 return weights - np.outer((1.0 - self._share) * self.mean, duals.sum(axis=0))
         return weights - np.outer(self.mean, duals.sum(axis=0)) if self.centre else weights
 
+    def toward(self, targets: CSR | FloatArray, anchor: FloatArray) -> FloatArray:
+        return anchor + self.solve(dense(targets) - np.asarray(self._X @ anchor))
+
     def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
         # r = beta * alpha
         return self.beta * self._duals(targets) / np.maximum(1.0 - self.leverages(), 1e-12)[:, None]
 
     def leverages(self, rows: IntArray | None = None) -> FloatArray:
+        return self._leverages if rows is None else self._leverages[rows]
+
+    @functools.cached_property
+    def _leverages(self) -> FloatArray:
         # 1 - h_i = beta * (K + beta I)^-1_ii, less the intercept's share 1/q
         inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
-        result = 1.0 - self.beta * inverse.diagonal() + (1.0 / self.n_rows if self.centre else 0.0)
-        return result if rows is None else result[rows]
+        return np.asarray(1.0 - self.beta * inverse.diagonal() + (1.0 / self.n_rows if self.centre else 0.0))
 
     def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
         both = np.hstack((dense(targets), dense(targets) - np.asarray(self._X @ anchor)))
@@ -285,6 +299,9 @@ class FeatureRidge:
             return self._solve_plain(right)
         return self._root @ linalg.cho_solve(self._factor, self._root.T @ right, overwrite_b=True, check_finite=False)
 
+    def toward(self, targets: CSR | FloatArray, anchor: FloatArray) -> FloatArray:
+        return anchor + self.solve(dense(targets) - np.asarray(self._X @ anchor))
+
     def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
         assert self._root is None, "with a metric, both ways are solved one by one"
         right = self._products(targets)
@@ -334,7 +351,13 @@ class FeatureRidge:
         return residual / np.maximum(1.0 - self.leverages(), 1e-12)[:, None]
 
     def leverages(self, rows: IntArray | None = None) -> FloatArray:
-        chosen = np.arange(self.n_rows) if rows is None else rows
+        return self._leverages if rows is None else self._leverages_of(rows)
+
+    @functools.cached_property
+    def _leverages(self) -> FloatArray:
+        return self._leverages_of(np.arange(self.n_rows))
+
+    def _leverages_of(self, chosen: IntArray) -> FloatArray:
         result = np.empty(len(chosen))
         for start in range(0, len(chosen), 1024):
             block = dense(self._X[chosen[start : start + 1024]]) - self.mean

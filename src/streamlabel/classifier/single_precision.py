@@ -8,6 +8,7 @@ by its residual, which is computed in float64 through X, until that is small; on
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import linalg, sparse
@@ -46,8 +47,15 @@ class SingleRidge:
 
     def solve(self, targets: CSR) -> tuple[FloatArray, FloatArray]:
         """Classifiers (d, k) and intercepts (k,) of targets (n, k); a block of labels at a time is made dense."""
+        weights, intercept = np.empty((self._design.n_features, targets.shape[1])), np.empty(targets.shape[1])
+        for start, block, offsets in self.blocks(targets):
+            part = slice(start, start + len(offsets))
+            weights[:, part], intercept[part] = block, offsets
+        return weights, intercept
+
+    def blocks(self, targets: CSR) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+        """Iterate over the labels of targets (n, k) in blocks: (first label, classifiers (d, b), intercepts (b,))."""
         design, n_targets = self._design, int(targets.shape[1])
-        weights = np.empty((design.n_features, n_targets))
         width = int(np.clip(8 * _BLOCK_CELLS // max(design.X.shape), 16, _MOST_COLUMNS))
         columns = targets.tocsc()
         worst = 0.0
@@ -55,15 +63,45 @@ class SingleRidge:
             block = columns[:, start : start + width].tocsr()
             right = self._centred(block) if self._by_rows else design.cross(block)
             found, violation = self._corrected(right)
-            weights[:, start : start + width] = self._weights(found) if self._by_rows else found
+            weights = self._weights(found) if self._by_rows else found
             worst = max(worst, violation)
+            yield start, weights, design.intercept(block, weights)
         if worst > TOLERANCE:
             warnings.warn(
                 f"a factor in single precision got to {worst:.1e}, short of {TOLERANCE:.0e}; raise beta, or scale X",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return weights, design.intercept(targets, weights)
+
+    def influences(self) -> FloatArray:
+        """What each row has in the classifiers of labels, (n, d) float32: these are ``P'Y`` for any targets Y (n, k).
+
+        It takes the inverse of the factor, which is used up; a label then costs what its positive rows cost.
+        """
+        inverse, _ = linalg.lapack.spotri(self._factor, lower=1, overwrite_c=1)
+        del self._factor
+        for start in range(0, len(inverse), _MOST_COLUMNS):  # the upper half is that of the lower
+            part = slice(start, start + _MOST_COLUMNS)
+            corner = np.tril(inverse[part, part])
+            inverse[part, part] = corner + np.tril(corner, -1).T
+            inverse[part, part.stop :] = inverse[part.stop :, part].T
+        inverse /= np.float32(self._unit)
+        X = self._design.X.astype(np.float32)
+        found = np.ascontiguousarray(np.asarray(X.T @ inverse).T) if self._by_rows else np.asarray(X @ inverse)
+        if self._design.fit_intercept:  # all rows together have no part
+            found -= found.mean(axis=0, dtype=np.float64).astype(np.float32)
+        return found
+
+    @property
+    def mean(self) -> FloatArray:
+        """The mean of the rows, (d,)."""
+        return self._design.mean
+
+    def violation(self, targets: CSR, weights: FloatArray) -> float:
+        """The largest residual of classifiers (d, k) of these targets (n, k), beside the largest right-hand side."""
+        right = self._design.cross(targets)
+        residual = right - self._design.normal_product(weights) - self.beta * weights
+        return float(column_lengths(residual).max() / max(column_lengths(right).max(), np.sqrt(self._unit)))
 
     def leverages(self, rows: IntArray) -> tuple[FloatArray, HatSpectrum]:
         """The hat diagonal of these rows, intercept included, and the traces of the hat matrix as they suggest it."""

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from scipy import optimize, sparse
+from scipy.sparse.linalg import LinearOperator
 
 from streamlabel.classifier.conjugate_gradient import column_lengths, solve_conjugate_gradient
 from streamlabel.classifier.losses import Loss, get_loss
@@ -50,6 +51,7 @@ from streamlabel.classifier.objective import (
 from streamlabel.classifier.penalty import Penalty, make_penalty
 from streamlabel.classifier.ridge import FeatureRidge, PreparedRidge, RowRidge, solve_anchored_ridge
 from streamlabel.errors import ConvergenceWarning, DataError, NotFoundError
+from streamlabel.stats.accelerator import accelerated
 from streamlabel.stats.spectral import RidgeFactor, dense, make_factor
 from streamlabel.stats.threads import one_thread
 from streamlabel.types import CSR, FloatArray, IntArray, SolveReport
@@ -81,6 +83,8 @@ def choose_squared_solver(design: Design, n_labels: int, *, coupled: bool, has_f
     size = f"{n} rows, {d} features, {n_labels} labels"
     if has_factor:
         return "spectral", "a factor of the rows was given"
+    if design.elsewhere:
+        return "conjugate_gradient", f"{size}: the rows are elsewhere, only products are known"
     if order > FACTOR_LIMIT:
         return "conjugate_gradient", f"{size}: too many of both for a factor (limit {FACTOR_LIMIT})"
     iterating = _GUESSED_ITERATIONS * _product_time(design, n_labels)
@@ -101,6 +105,8 @@ def affords_factor(design: Design, n_labels: int) -> bool:
     take a quarter of the product with X and X' that it goes with, and making it has to be paid back by the products
     that it saves, guessed as 25 for each label.
     """
+    if design.elsewhere:
+        return False
     order = min(design.n_rows, design.n_features)
     product = _product_time(design, n_labels)
     applying = 2.0 * order**2 * n_labels / _DENSE_RATE
@@ -132,10 +138,10 @@ def _eigen_time(order: int) -> float:
 
 
 def solve_prepared(
-    ridge: PreparedRidge, X: CSR | FloatArray, targets: CSR | FloatArray, anchor: FloatArray | None = None
+    ridge: PreparedRidge, targets: CSR | FloatArray, anchor: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Classifiers (d, k) and intercepts (k,) on rows that are factored already, toward an anchor or toward zero."""
-    weights = ridge.solve(targets) if anchor is None else anchor + ridge.solve(dense(targets) - np.asarray(X @ anchor))
+    weights = ridge.solve(targets) if anchor is None else ridge.toward(targets, anchor)
     return weights, best_intercept(ridge, targets, weights)
 
 
@@ -216,6 +222,12 @@ def minimise_batch(
 
     solver : ``"newton"`` or ``"lbfgs"``;   factor : of the rows, for Newton's preconditioner, or None
     """
+    if solver == "newton":
+        given = (design.X, targets, loss.name, penalty, design.fit_intercept, None, design.gram_diagonal(), start)
+        done: NewtonResult | None = accelerated("newton", *given, tolerance, max_iter)
+        if done is not None:
+            note = f"{done.n_inner / penalty.anchor.shape[1]:.0f} inner steps a label on the device"
+            return done.weights, done.intercept, done.n_outer, float(done.violations.max()), note
     blocks = _label_blocks(design, targets, penalty)
     inverse = _inverse(design, penalty, factor) if solver == "newton" else None
 
@@ -285,7 +297,7 @@ def solve(
 
     Parameters
     ----------
-    X : (n, d), sparse or dense
+    X : (n, d), sparse or dense, or rows elsewhere in blocks (`scale.partitions.PartitionedRows`)
     Y : (n, k), sparse or dense; 0/1 or -1/+1, any numbers for the squared loss
     anchor : (d, k), ``P = W S1``; None is 0
     coupling : (k, k), ``S2``, sparse or dense; None is 0
@@ -341,7 +353,8 @@ def solve(
 def _checked(
     X: Any, Y: Any, anchor: FloatArray | None, coupling: Any, beta: float, fit_intercept: bool
 ) -> tuple[Design, FloatArray | CSR, Penalty]:
-    rows, targets = checked_matrix(X, name="X"), checked_matrix(Y, name="Y")
+    rows: Any = X if isinstance(X, LinearOperator) else checked_matrix(X, name="X")
+    targets = checked_matrix(Y, name="Y")
     if rows.shape[0] != targets.shape[0]:
         raise DataError(f"X has {rows.shape[0]} rows and Y has {targets.shape[0]}; they must be the same rows")
     if min(*rows.shape, targets.shape[1]) == 0:
@@ -383,7 +396,7 @@ def _solve_squared(
     if solver in ("cholesky", "dual"):
         kind = FeatureRidge if solver == "cholesky" else RowRidge
         ridge = kind(design.X, penalty.beta, centre=design.fit_intercept)
-        return *solve_prepared(ridge, design.X, targets, penalty.anchor if penalty.anchor.any() else None), 1
+        return *solve_prepared(ridge, targets, penalty.anchor if penalty.anchor.any() else None), 1
     if solver == "spectral":
         factor = make_factor(design.X, centre=design.fit_intercept) if factor is None else factor
         weights, n_iter = solve_coupled(factor, factor.project(targets), penalty), 1

@@ -50,7 +50,7 @@ def linear_model(model: Any) -> LinearModel:
     )
     return LinearModel(
         labels.names,
-        labels.weights.T,
+        (labels.weights if isinstance(labels.weights, np.ndarray) else labels.weights.toarray()).T,
         labels.intercept,
         labels.decisions.thresholds,
         labels.decisions.slope,

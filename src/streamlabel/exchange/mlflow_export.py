@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
 
 from streamlabel._version import __version__
 from streamlabel.errors import ConflictError, DataError, MissingExtraError
@@ -32,8 +33,8 @@ def export_mlflow(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a directory for ``mlflow.pyfunc.load_model``.
 
     Its `predict` takes rows of features (a classifier) or texts (a tagger), and the parameter ``k``: the k best labels
-    of each as ``[{"label", "score"}, ...]``; with 0, the scores of all labels as an array. A classifier needs only
-    numpy there, a tagger needs streamlabel and one of its own vectorisers.
+    of each as ``[{"label", "score"}, ...]``; with 0, the scores of all labels as an array. It carries its code:
+    a classifier needs only numpy there, a tagger, which must have one of our vectorisers, scikit-learn.
     """
     target = Path(path)
     if target.exists():
@@ -65,7 +66,10 @@ def _save(aside: Path, artifacts: dict[str, str], n_labels: int, n_features: int
         python_model=str(code),
         artifacts=artifacts,
         signature=ModelSignature(inputs=Schema([row]), params=ParamSchema([ParamSpec("k", "long", 5)])),
-        pip_requirements=[f"streamlabel=={__version__}" if takes_texts else f"numpy=={np.__version__}"],
+        pip_requirements=[
+            f"numpy=={np.__version__}",
+            *([f"scikit-learn=={sklearn.__version__}"] if takes_texts else []),
+        ],
         metadata={"producer": f"streamlabel {__version__}", "n_labels": n_labels},
     )
 

@@ -10,6 +10,9 @@ from streamlabel.errors import DataError
 from streamlabel.metrics.row_blocks import Block, as_block, iter_blocks
 from streamlabel.types import CSR, FloatArray, IntArray
 
+MOST_WAITING = 256  # scores a row on average,
+MOST_LABELS = 1024  # and labels, before those that wait are sorted in
+
 
 def top_k(scores: Any, k: int) -> IntArray:
     """The columns of the k highest scores of each row, best first.
@@ -78,3 +81,53 @@ def _top_k_sparse(scores: CSR, k: int) -> IntArray:
     keep = (place < k) & (scores.data[order] > -np.inf)
     best[row[keep], place[keep]] = scores.indices[order[keep]]
     return best
+
+
+class BestLabels:
+    """The k best labels of each row so far; `add` the scores of further labels, then ask for the `result`."""
+
+    def __init__(self, n_rows: int, k: int) -> None:
+        self._labels: IntArray = np.full((n_rows, k), -1, dtype=np.int64)
+        self._values: FloatArray = np.full((n_rows, k), -np.inf)
+        self._waiting: list[tuple[IntArray, IntArray, FloatArray]] = []
+        self._n_waiting = self._n_seen = self._n_merged = 0
+
+    def add(self, labels: IntArray, scores: FloatArray) -> None:
+        """Take in the scores (n, k) of further labels."""
+        n_rows, k = self._values.shape
+        if not self._n_seen and k < len(labels):
+            columns = top_k_of_block(scores, k)
+            self._labels, self._values = labels[columns], np.take_along_axis(scores, columns, axis=1)
+            self._n_seen = self._n_merged = len(labels)
+            return
+        reached = np.flatnonzero(scores >= self._values[:, -1:])
+        rows, columns = np.divmod(reached, scores.shape[1])
+        self._waiting.append((rows, labels[columns], scores[rows, columns]))
+        self._n_waiting += len(rows)
+        self._n_seen += len(labels)
+        due = min(2 * self._n_merged, self._n_merged + MOST_LABELS)
+        if self._n_seen >= due or self._n_waiting > MOST_WAITING * n_rows:
+            self._merge()
+
+    def result(self) -> tuple[IntArray, FloatArray]:
+        """The best labels of each row and their scores, best first."""
+        self._merge()
+        return self._labels, self._values
+
+    def _merge(self) -> None:
+        """Put rows of different lengths side by side, filled up with what is never the best, and sort each."""
+        n_rows, k = self._values.shape
+        known = np.flatnonzero(self._labels >= 0)
+        self._waiting.append((known // k, self._labels.ravel()[known], self._values.ravel()[known]))
+        rows, labels, values = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
+        order = np.argsort(rows, kind="stable")
+        rows = rows[order]
+        counts = np.bincount(rows, minlength=n_rows)
+        place = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
+        width = max(int(counts.max(initial=0)), k)
+        all_labels, all_values = np.full((n_rows, width), -1), np.full((n_rows, width), -np.inf, values.dtype)
+        all_labels[rows, place], all_values[rows, place] = labels[order], values[order]
+        best = np.lexsort((all_labels, -all_values), axis=1)[:, :k]
+        self._labels = np.take_along_axis(all_labels, best, axis=1)
+        self._values = np.take_along_axis(all_values, best, axis=1)
+        self._waiting, self._n_waiting, self._n_merged = [], 0, self._n_seen

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import linalg
 
+from streamlabel.stats.accelerator import accelerated
 from streamlabel.stats.threads import one_thread_if_small
 from streamlabel.types import CSR, FloatArray, IntArray
 
@@ -62,7 +63,7 @@ class FeatureFactor:
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
         gram = centred_gram(X, self.mean)
         self.gram: FloatArray = gram
-        values, vectors = linalg.eigh(gram, check_finite=False, driver="evd")
+        values, vectors = symmetric_spectrum(gram)
         kept = values > NULL_SHARE * max(float(values[-1]), 0.0)
         self.eigenvalues: FloatArray = values[kept]
         self._vectors = vectors if kept.all() else vectors[:, kept]
@@ -99,7 +100,7 @@ class RowFactor:
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
         kernel = centred_kernel(X, self.mean)
         self.gram: FloatArray = kernel
-        values, vectors = linalg.eigh(kernel, check_finite=False, driver="evd")
+        values, vectors = symmetric_spectrum(kernel)
         kept = values > NULL_SHARE * max(float(values[-1]), 0.0)
         self.eigenvalues: FloatArray = values[kept]
         self._vectors = np.ascontiguousarray(vectors[:, kept])
@@ -125,6 +126,13 @@ def make_factor(X: CSR | FloatArray, *, centre: bool = True) -> RidgeFactor:
     kind = FeatureFactor if X.shape[1] <= X.shape[0] else RowFactor
     with one_thread_if_small(X.shape):
         return kind(X, centre=centre)
+
+
+def symmetric_spectrum(matrix: FloatArray, *, overwrite: bool = False) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues, increasing, and eigenvectors of a symmetric matrix."""
+    if (found := accelerated("eigh", matrix)) is not None:
+        return found
+    return linalg.eigh(matrix, check_finite=False, driver="evd", overwrite_a=overwrite)
 
 
 def dense(product: Any) -> FloatArray:

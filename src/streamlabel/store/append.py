@@ -33,6 +33,7 @@ from streamlabel.store.stored_rows import (
     encode_trials,
 )
 from streamlabel.store.writer import Change, StoreWriter
+from streamlabel.streaming.blocks import extended
 from streamlabel.streaming.kept_rows import FitMemory
 from streamlabel.streaming.state import LabelBatch
 from streamlabel.types import IntArray
@@ -178,10 +179,9 @@ def insert_labels(
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM classifier").fetchone()
     if labels is None:
         labels = _new_ids(change, n_new, origin)
-    ids = np.concatenate((past, labels))
     intercept = _finite(states.intercept, "intercepts")
     slope, shift = _finite(states.decisions.slope, "slopes"), _finite(states.decisions.offset, "offsets")
-    written = change.rows(states.weights.T)
+    written = change.rows(states.weights)
     sums = [checksum(written[j][1], intercept[j]) for j in range(n_new)]
     rows, versions, answers = [], [], []
     relations: list[tuple[int, int, float]] = []
@@ -190,7 +190,7 @@ def insert_labels(
         beta = float(report.beta) + 0.0 if np.isfinite(report.beta) else None
         lam = None if report.lam is None else float(report.lam) + 0.0
         neighbours, weights = states.code(j)
-        related = list(zip(ids[neighbours].tolist(), (weights + 0.0).tolist(), strict=True))
+        related = list(zip(_ids(past, labels, neighbours), (weights + 0.0).tolist(), strict=True))
         positives, answered = states.positives[j], None
         if keep and positives is not None:
             content, answered = encode_positives(positives)
@@ -212,6 +212,12 @@ def insert_labels(
     return Added(labels, np.arange(last + 1, last + 1 + n_new), [place for place, _ in written], np.array(sums))
 
 
+def _ids(past: IntArray, labels: IntArray, numbers: IntArray) -> list[int]:
+    """The ids of the labels of these numbers, among past labels and new ones behind them."""
+    size = len(past)
+    return [int(past[number] if number < size else labels[number - size]) for number in numbers.tolist()]
+
+
 def _new_ids(change: Change, n_new: int, origin: str | None) -> IntArray:
     (last,) = change.connection.execute("SELECT coalesce(max(id), 0) FROM label").fetchone()
     labels = np.arange(last + 1, last + 1 + n_new)
@@ -231,15 +237,14 @@ def begin_versions(change: Change, versions: Sequence[tuple[int, int, str, float
 
 def check_grown(model: StreamingLabelClassifier, snapshot: Snapshot) -> None:
     """Check that the model has the labels of the snapshot, to the bit of their intercepts, and more behind them."""
-    names, n_past = model.label_names_, len(snapshot.names)
-    if names[:n_past] != snapshot.names or not np.array_equal(
-        model.state_.classifiers.intercept[:n_past], snapshot.intercept
-    ):
+    state, n_past = model.state_, len(snapshot.labels)
+    same = state.names.starts_with(snapshot.listed)
+    if not same or not np.array_equal(state.classifiers.intercept[:n_past], snapshot.intercept):
         raise ConflictError(
             f"{snapshot.folder}: the model did not grow from revision {snapshot.revision}; add the labels to "
             "model() of the store, or use add_labels of the store"
         )
-    if len(names) == n_past:
+    if len(state.names) == n_past:
         raise DataError("the model has no label that is not stored yet; nothing to append", source=snapshot.folder)
 
 
@@ -249,18 +254,18 @@ def grown(writer: StoreWriter, snapshot: Snapshot, revision: int, states: LabelB
     for number in {place.segment for place in added.places} - segments.keys():
         segments[number] = Segment(snapshot.folder, writer.file_info(number))
     columns: dict[str, Any] = {
-        name: np.concatenate((getattr(snapshot, name), [getattr(place, name) for place in added.places]))
+        name: extended(getattr(snapshot, name), [getattr(place, name) for place in added.places])
         for name in ("segment", "slot", "start", "nnz")
     }
     return replace(
         snapshot,
         revision=revision,
         segments=segments,
-        labels=np.concatenate((snapshot.labels, added.labels)),
-        names=(*snapshot.names, *states.names),
-        classifiers=np.concatenate((snapshot.classifiers, added.classifiers)),
-        checksums=np.concatenate((snapshot.checksums, added.checksums)),
-        intercept=np.concatenate((snapshot.intercept, states.intercept)),
+        labels=extended(snapshot.labels, added.labels),
+        listed=snapshot.listed.appended(states.names),
+        classifiers=extended(snapshot.classifiers, added.classifiers),
+        checksums=extended(snapshot.checksums, added.checksums),
+        intercept=extended(snapshot.intercept, states.intercept),
         **columns,
     )
 

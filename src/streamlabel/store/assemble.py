@@ -51,6 +51,7 @@ class ModelFacts:
     beta: float | None
     strength: float | None
     feature_names: list[str] | None = None
+    least: float | None = None
 
 
 def facts_of_model(model: StreamingLabelClassifier) -> ModelFacts:
@@ -64,13 +65,15 @@ def facts_of_model(model: StreamingLabelClassifier) -> ModelFacts:
         raise DataError(
             "a model with features is not stored or exported; map the rows yourself, and store a model of these"
         )
+    parameters = {key: value for key, value in model.get_params().items() if key != "prune" or value is not None}
     return ModelFacts(
-        {key: value.item() if isinstance(value, np.generic) else value for key, value in model.get_params().items()},
+        {key: value.item() if isinstance(value, np.generic) else value for key, value in parameters.items()},
         int(model.n_features_in_),
         state.loss,
         None if state.beta is None else float(state.beta),
         float(state.strength) if np.isfinite(state.strength) else None,
         None if names is None else [str(name) for name in names],
+        state.least,
     )
 
 
@@ -85,8 +88,9 @@ def facts_of(snapshot: Snapshot) -> ModelFacts:
 
     source = snapshot.folder / CATALOGUE
     try:
-        facts = ModelFacts(**{field.name: snapshot.meta[field.name] for field in fields(ModelFacts)})
-        check_column((facts.beta, facts.strength), (float, int, type(None)), "meta", source)
+        meta = {"least": None, **snapshot.meta}
+        facts = ModelFacts(**{field.name: meta[field.name] for field in fields(ModelFacts)})
+        check_column((facts.beta, facts.strength, facts.least), (float, int, type(None)), "meta", source)
         check_column((facts.loss,), str, "meta", source)
         model = StreamingLabelClassifier(**facts.parameters)
         check_parameters(model)
@@ -102,12 +106,16 @@ def assemble(
     *,
     learning: bool,
     maps: Mapping[int, memoryview] | None = None,
+    records: list[LabelRecord] | None = None,
 ) -> StreamingLabelClassifier:
-    """The estimator; ``learning`` False leaves out the rows that it was fitted on, ``maps`` as in `read_part`."""
+    """The estimator; ``learning`` False leaves out the rows that it was fitted on.
+
+    maps : as in `read_part`;   records : of the labels of the snapshot, if they were read already
+    """
     from streamlabel.streaming.classifier import StreamingLabelClassifier
 
     facts = facts_of(snapshot)
-    records = records_of(connection, snapshot)
+    records = records_of(connection, snapshot) if records is None else records
     numbers = [(record.threshold, record.slope, record.shift) for record in records]
     check_column(itertools.chain.from_iterable(numbers), float, "the numbers of a label", snapshot.folder / CATALOGUE)
     thresholds, slope, shift = np.array(numbers, dtype=np.float64).reshape(-1, 3).T
@@ -119,8 +127,8 @@ def assemble(
     decisions = Decisions(thresholds.copy(), slope.copy(), shift.copy())
     strength = np.nan if facts.strength is None else facts.strength
     state = ModelState.begin(
-        snapshot.names, classifiers, decisions, reports, codes,
-        loss=facts.loss, settings={}, beta=facts.beta, strength=strength,
+        snapshot.listed, classifiers, decisions, reports, codes,
+        loss=facts.loss, settings={}, beta=facts.beta, strength=strength, least=facts.least,
     )  # fmt: skip
     if learning:
         state = _with_rows(state, facts, snapshot, connection, maps)

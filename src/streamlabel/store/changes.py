@@ -21,6 +21,7 @@ from streamlabel.store.assemble import assemble
 from streamlabel.store.classifiers import BlockCache, StoredClassifiers
 from streamlabel.store.damage import check_versions
 from streamlabel.store.format import CATALOGUE, DENSE, PART, SPARSE
+from streamlabel.store.history import LabelRecord, records_of
 from streamlabel.store.parts import ANSWERS, ARRAY_COLUMNS, Part, continued, list_parts, read_part
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_files, read_meta
 from streamlabel.store.seals import place_seal, seal
@@ -230,11 +231,13 @@ def _check_revision(writer: StoreWriter, snapshot: Snapshot, revision: int) -> N
         raise NotFoundError(f"{snapshot.folder}: there is no revision {revision}; there are {oldest} to {newest}")
 
 
+# What was read and checked before: blocks of classifiers, and rows of labels with their records.
+Read: TypeAlias = "tuple[BlockCache, dict[Any, LabelRecord]]"
 Learn: TypeAlias = "Callable[[StreamingLabelClassifier], StreamingLabelClassifier]"
 
 
 def relearn_label(
-    writer: StoreWriter, snapshot: Snapshot, name: str, learn: Learn, cache: BlockCache, beside: Any, key: str | None
+    writer: StoreWriter, snapshot: Snapshot, name: str, learn: Learn, read: Read, beside: Any, key: str | None
 ) -> None:
     """Learn a label anew: ``learn`` gets the model without it, and gives it back with the label behind the others.
 
@@ -242,7 +245,7 @@ def relearn_label(
     """
     column = snapshot.column(name)
     others = np.setdiff1d(np.arange(len(snapshot.labels)), [column])
-    past = rest_of(writer, snapshot, others, cache)
+    past = rest_of(writer, snapshot, others, read)
     memory = past.state_.memory
     model = learn(past)
     states = model.state_.labels(len(others))
@@ -277,10 +280,11 @@ def update_labels(
             change.part(name, part)
 
 
-def rest_of(writer: StoreWriter, snapshot: Snapshot, others: IntArray, cache: BlockCache) -> StreamingLabelClassifier:
+def rest_of(writer: StoreWriter, snapshot: Snapshot, others: IntArray, read: Read) -> StreamingLabelClassifier:
     """The model of these labels alone, with what it needs to learn on."""
-    rest = snapshot.take(others)
-    return assemble(rest, writer.connection, StoredClassifiers(rest, cache), learning=True)
+    rest, (cache, known) = snapshot.take(others), read
+    records = records_of(writer.connection, rest, known)
+    return assemble(rest, writer.connection, StoredClassifiers(rest, cache), learning=True, records=records)
 
 
 def vacuum(writer: StoreWriter, snapshot: Snapshot, keep_from: int | None) -> int:

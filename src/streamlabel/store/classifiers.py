@@ -7,6 +7,7 @@ are made in float64.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,13 +16,15 @@ from scipy import sparse
 
 from streamlabel.data.files import check_memory
 from streamlabel.errors import DataError, Hint
-from streamlabel.store.format import DENSE
+from streamlabel.store.format import DENSE, SPARSE
 from streamlabel.store.reader import Snapshot
-from streamlabel.streaming.blocks import BLOCK, ClassifierBlocks
+from streamlabel.streaming.blocks import BLOCK, ClassifierBlocks, extended
+from streamlabel.streaming.pruned import WIDTH, SparseBlocks, sparse_scores
 from streamlabel.types import CSR, FloatArray, IntArray
 
 MANY_FEATURES = 1 << 17
 IN_ORDER = np.arange(BLOCK)
+WIDE = 8  # full blocks side by side that sparse rows meet at once: longer runs of memory take a third of the time
 
 
 class BlockCache:
@@ -59,50 +62,96 @@ class StoredClassifiers(ClassifierBlocks):
 
     def __init__(self, snapshot: Snapshot, cache: BlockCache, tail: ClassifierBlocks | None = None) -> None:
         self._tail = ClassifierBlocks(snapshot.n_features) if tail is None else tail
-        super().__init__(snapshot.n_features, (), np.concatenate((snapshot.intercept, self._tail.intercept)))
+        newest = self._tail.intercept
+        super().__init__(
+            snapshot.n_features, intercept=extended(snapshot.intercept, newest) if len(newest) else snapshot.intercept
+        )
         self._snapshot, self._cache, self._n_stored = snapshot, cache, len(snapshot.labels)
-        self._block_of = snapshot.slot // BLOCK
-        keys = np.stack((snapshot.segment, self._block_of), axis=1) if self._n_stored else np.empty((0, 2), np.int64)
-        self._keys, owner = np.unique(keys, axis=0, return_inverse=True)
-        self._owner = owner.reshape(-1)
-        order = np.argsort(self._owner, kind="stable")
-        self._members = np.split(order, np.cumsum(np.bincount(self._owner, minlength=len(self._keys)))[:-1])
+
+    @functools.cached_property
+    def _layout(self) -> tuple[Any, Any, list[Any], Any]:
+        """The blocks (segment, number there), the block of each label, the labels of each, the column of each label."""
+        snapshot = self._snapshot
+        wide = [number for number, segment in snapshot.segments.items() if segment.info.kind == SPARSE]
+        width = np.where(np.isin(snapshot.segment, wide), WIDTH, BLOCK) if wide else BLOCK
+        number, column = np.divmod(snapshot.slot, width)
+        keys, owner = np.unique(snapshot.segment << 32 | number, return_inverse=True)
+        order = np.argsort(owner, kind="stable")
+        members = np.split(order, np.cumsum(np.bincount(owner, minlength=len(keys)))[:-1])
+        return np.stack((keys >> 32, keys & (2**32 - 1)), axis=1), owner, members, column
 
     def __reduce__(self) -> Any:
         """Copies and pickles are in memory and know no file; their scores are the same up to rounding."""
-        return _in_memory, (self.n_features, self.weights(), self.intercept)
+        return _in_memory, (self.n_features, self.columns(np.arange(self.n_labels)), self.intercept)
 
-    def appended(self, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:
+    def empty(self) -> ClassifierBlocks:
+        return SparseBlocks(self.n_features) if self._kinds == {SPARSE} else ClassifierBlocks(self.n_features)
+
+    def appended(self, weights: Any, intercept: FloatArray) -> ClassifierBlocks:
         return StoredClassifiers(self._snapshot, self._cache, self._tail.appended(weights, intercept))
 
     def replaced(self, labels: IntArray, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:
         """In memory, as a copy; a store keeps labels that were learned again itself (`ModelStore.update`)."""
-        return _in_memory(self.n_features, self.weights(), self.intercept).replaced(labels, weights, intercept)
+        make, parts = self.__reduce__()
+        found: ClassifierBlocks = make(*parts).replaced(labels, weights, intercept)
+        return found
 
     def scores(self, X: CSR | FloatArray, labels: IntArray | None = None) -> FloatArray:
         chosen = np.arange(self.n_labels) if labels is None else np.asarray(labels)
+        if self._kinds == {SPARSE} and 2 * len(chosen) < self.n_labels and (chosen < self._n_stored).all():
+            return sparse_scores(X, self.columns(chosen)) + self.intercept[chosen]
+        if 2 * len(chosen) > self.n_labels and not isinstance(X, np.ndarray) and self.all_dense:
+            return self._sparse_scores(X) if labels is None else self._sparse_scores(X)[:, chosen]
         result = np.empty((X.shape[0], len(chosen)))
         stored = np.flatnonzero(chosen < self._n_stored)
-        owner = self._owner[chosen[stored]]
+        _, owners, _, column = self._layout
+        owner = owners[chosen[stored]]
         order = np.argsort(owner, kind="stable")
         stored, owner = stored[order], owner[order]
         for columns in np.split(stored, np.flatnonzero(np.diff(owner)) + 1) if stored.size else ():
             inside = chosen[columns]
-            product = _dense(X @ self._block(int(self._owner[inside[0]])))
-            result[:, columns] = product[:, self._snapshot.slot[inside] % BLOCK] + self.intercept[inside]
+            product = sparse_scores(X, self._block(int(owners[inside[0]])))
+            result[:, columns] = product[:, column[inside]] + self.intercept[inside]
         rest = np.flatnonzero(chosen >= self._n_stored)
         if rest.size:
             result[:, rest] = self._tail.scores(X, chosen[rest] - self._n_stored)
         return result
+
+    def _sparse_scores(self, X: CSR) -> FloatArray:
+        """All scores of sparse rows: a column of such a product is a sum of its own, the same bits at any width."""
+        result = np.empty((X.shape[0], self.n_labels))
+        for (first, size), name, labels, slots in self._groups:
+            block = self._cache.get(*name)
+            block = self._block(first, size=size) if block is None else block
+            result[:, labels] = np.asarray(X @ block)[:, slots]
+        result += self.intercept
+        return result
+
+    @functools.cached_property
+    def _groups(self) -> list[tuple[tuple[int, int], tuple[tuple[int, int], bytes], Any, Any]]:
+        """The blocks in groups: first, how many (`WIDE` that are full and in line, or 1), name, labels, columns."""
+        found, position = [], 0
+        all_keys, _, members, _ = self._layout
+        while position < len(all_keys):
+            keys, mine = all_keys[position : position + WIDE], members[position : position + WIDE]
+            in_line = len(keys) == WIDE and keys[0, 1] % WIDE == 0 and keys[-1, 1] - keys[0, 1] == WIDE - 1
+            full = in_line and bool((keys[:, 0] == keys[0, 0]).all()) and all(len(one) == BLOCK for one in mine)
+            size = WIDE if full else 1
+            labels = np.concatenate(mine[:size])
+            columns = self._snapshot.slot[labels] % (BLOCK * size)
+            found.append(((position, size), self._name(position, np.float64, size)[:2], _run(labels), _run(columns)))
+            position += size
+        return found
 
     def column_blocks(self, X: CSR | FloatArray) -> Iterator[tuple[int, FloatArray]]:
         for start in range(0, self.n_labels, BLOCK):
             yield start, self.scores(X, np.arange(start, min(start + BLOCK, self.n_labels)))
 
     def label_blocks(self, X: CSR | FloatArray) -> Iterator[tuple[IntArray, FloatArray]]:
-        for position, labels in enumerate(self._members if self._n_stored else ()):
-            product, slots = _dense(X @ self._block(position)), self._snapshot.slot[labels] % BLOCK
-            scores = product if np.array_equal(slots, IN_ORDER) else product[:, slots]
+        _, _, members, column = self._layout
+        for position, labels in enumerate(members if self._n_stored else ()):
+            product, slots = sparse_scores(X, self._block(position)), column[labels]
+            scores = product if np.array_equal(slots, np.arange(product.shape[1])) else product[:, slots]
             scores += self.intercept[labels]
             yield labels, scores
         for newest, scores in self._tail.label_blocks(X):
@@ -111,16 +160,50 @@ class StoredClassifiers(ClassifierBlocks):
     @property
     def all_dense(self) -> bool:
         """Whether every label lies in a dense segment."""
-        kinds = {segment.info.kind for segment in self._snapshot.segments.values()}
-        return self.n_labels == self._n_stored and kinds == {DENSE}
+        return self.n_labels == self._n_stored and self._kinds == {DENSE}
+
+    @property
+    def _kinds(self) -> set[int]:
+        return {segment.info.kind for segment in self._snapshot.segments.values()}
+
+    def columns(self, labels: IntArray) -> Any:
+        """As of `ClassifierBlocks`: a csc_array (float64) if all segments are sparse."""
+        snapshot, labels = self._snapshot, np.asarray(labels)
+        if self._kinds != {SPARSE}:
+            return self.weights(labels)
+        if not (labels < self._n_stored).all():
+            return sparse.csc_array(self.weights(labels))
+        features, values, sizes = [], [], snapshot.nnz[labels]
+        order = np.argsort(snapshot.segment[labels], kind="stable")
+        for mine in np.split(order, np.flatnonzero(np.diff(snapshot.segment[labels][order])) + 1):
+            if mine.size:
+                found = self._sparse(labels[mine])
+                features.append(found[0])
+                values.append(found[1])
+        indptr = np.concatenate(([0], np.cumsum(sizes[order])))
+        parts = (np.concatenate(values or [np.empty(0)]), np.concatenate(features or [np.empty(0, np.int32)]), indptr)
+        matrix = sparse.csc_array(parts, shape=(self.n_features, len(labels)))
+        return matrix if (np.diff(order) == 1).all() else matrix[:, np.argsort(order)]
+
+    def _sparse(self, labels: IntArray) -> tuple[IntArray, FloatArray, IntArray]:
+        """Features, values (float64) and ends of these labels, all in one sparse segment; each row is checked."""
+        at, number = self._snapshot, int(self._snapshot.segment[labels[0]])
+        found = at.segments[number].sparse_rows(
+            at.start[labels], at.nnz[labels], at.checksums[labels], at.intercept[labels]
+        )
+        if found is None:
+            self._complain(labels)
+            raise DataError("a label was written to", source=at.folder, hint=Hint.DOCTOR)
+        return found[0], found[1].astype(np.float64), found[2]
 
     def rough_blocks(self, X: CSR) -> Iterator[tuple[IntArray, FloatArray, float]]:
         """Iterate over rough scores, in float32 and half the time: (labels, scores, largest norm of a classifier).
 
         As `label_blocks`; only if `all_dense`.
         """
-        for position, labels in enumerate(self._members):
-            block, slots = self._block(position, np.float32), self._snapshot.slot[labels] % BLOCK
+        _, _, members, column = self._layout
+        for position, labels in enumerate(members):
+            block, slots = self._block(position, np.float32), column[labels]
             norm = float(np.sqrt(np.einsum("ij,ij->j", block, block).max()))
             scores = np.asarray(X @ block)
             scores = scores if np.array_equal(slots, IN_ORDER) else scores[:, slots]
@@ -157,50 +240,59 @@ class StoredClassifiers(ClassifierBlocks):
         check_memory(8 * self.n_features * len(chosen), f"the weights of {len(chosen)} labels")
         result = np.zeros((self.n_features, len(chosen)))
         stored = np.flatnonzero(chosen < self._n_stored)
-        self._check(chosen[stored])
-        for number, segment in self._snapshot.segments.items():
-            columns = stored[self._snapshot.segment[chosen[stored]] == number]
-            if segment.info.kind == DENSE and columns.size:
+        owner = self._snapshot.segment[chosen[stored]]
+        for number in np.unique(owner).tolist():
+            columns, segment = stored[owner == number], self._snapshot.segments[number]
+            if segment.info.kind == DENSE:
+                self._check(chosen[columns])
                 result[:, columns] = segment.dense_rows(self._snapshot.slot[chosen[columns]]).T
-            elif columns.size:
-                for column in columns:
-                    indices, values = segment.sparse_row(self._snapshot.place(int(chosen[column])))
-                    result[indices, column] = values
+            else:
+                features, values, ends = self._sparse(chosen[columns])
+                result[features, np.repeat(columns, np.diff(ends))] = values
         rest = np.flatnonzero(chosen >= self._n_stored)
         if rest.size:
             result[:, rest] = self._tail.weights(chosen[rest] - self._n_stored)
         return result
 
-    def _block(self, position: int, dtype: Any = np.float64) -> Any:
-        """A block (d, BLOCK): an array, or a csc_array (float64) for sparse rows. Columns of no label here are zero."""
-        segment_number, number = (int(value) for value in self._keys[position])
-        key, labels = (segment_number, number if dtype == np.float64 else ~number), self._members[position]
-        slots = self._snapshot.slot[labels]
-        signature = slots.tobytes() + self._snapshot.checksums[labels].tobytes()
+    def _block(self, position: int, dtype: Any = np.float64, size: int = 1) -> Any:
+        """A block (d, BLOCK), or (d, WIDTH) by rows of sparse ones (float64). Columns of no label here are zero.
+
+        size : so many dense ones side by side, from this on
+        """
+        key, signature, labels = self._name(position, dtype, size)
+        width, slots, segment_number = BLOCK * size, self._snapshot.slot[labels], int(self._layout[0][position][0])
         found = self._cache.get(key, signature)
         if found is not None:
             return found
-        if not self._cache.is_checked(key, signature):
-            self._check(labels)
-            self._cache.mark_checked(key, signature)
         segment = self._snapshot.segments[segment_number]
         if segment.info.kind == DENSE:
+            if not self._cache.is_checked(key, signature):
+                self._check(labels)
+                self._cache.mark_checked(key, signature)
             if self.n_features > MANY_FEATURES:
-                check_memory(8 * BLOCK * self.n_features, "a block of classifiers")
-            block: Any = np.zeros((self.n_features, BLOCK), dtype)
-            first = int(slots[0]) % BLOCK
+                check_memory(8 * width * self.n_features, "a block of classifiers")
+            block: Any = np.zeros((self.n_features, width), dtype)
+            first = int(slots[0]) % width
             if (np.diff(slots) == 1).all():
                 block[:, first : first + len(slots)] = segment.dense_rows(slots).T
             else:
-                block[:, slots % BLOCK] = segment.dense_rows(slots).T
+                block[:, slots % width] = segment.dense_rows(slots).T
         else:
-            rows = [segment.sparse_row(self._snapshot.place(int(label))) for label in labels]
-            columns = np.repeat(slots % BLOCK, [len(indices) for indices, _ in rows])
-            indices = np.concatenate([indices for indices, _ in rows])
-            values = np.concatenate([values for _, values in rows]).astype(np.float64)
-            block = sparse.csc_array((values, (indices, columns)), shape=(self.n_features, BLOCK))
+            features, values, ends = self._sparse(labels)
+            columns = np.repeat(slots % WIDTH, np.diff(ends))
+            block = sparse.coo_array((values, (features, columns)), shape=(self.n_features, WIDTH)).tocsr()
         self._cache.put(key, signature, block)
         return block
+
+    def _name(self, position: int, dtype: Any, size: int) -> tuple[tuple[int, int], bytes, IntArray]:
+        """What a block is called in the cache, by what its members are told, and which they are."""
+        keys, _, members, _ = self._layout
+        segment, number = (int(value) for value in keys[position])
+        key, labels = (segment, number if dtype == np.float64 else ~number), members[position]
+        if size > 1:
+            key, labels = (~segment, number), np.concatenate(members[position : position + size])
+        slots, checksums = self._snapshot.slot[labels], self._snapshot.checksums[labels]
+        return key, slots.tobytes() + checksums.tobytes(), labels
 
     def _check(self, labels: IntArray) -> None:
         """Raise DataError if the row of one of these labels is damaged."""
@@ -221,9 +313,11 @@ class StoredClassifiers(ClassifierBlocks):
                 raise DataError(complaint, source=self._snapshot.folder, hint=Hint.LEAVE_OUT)
 
 
-def _dense(product: Any) -> FloatArray:
-    return np.asarray(product.toarray() if hasattr(product, "toarray") else product)
+def _run(numbers: IntArray) -> Any:
+    """The numbers as a slice where they follow one another."""
+    return slice(int(numbers[0]), int(numbers[-1]) + 1) if (np.diff(numbers) == 1).all() else numbers
 
 
-def _in_memory(n_features: int, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:
-    return ClassifierBlocks(n_features).appended(weights, intercept)
+def _in_memory(n_features: int, weights: Any, intercept: FloatArray) -> ClassifierBlocks:
+    kind = ClassifierBlocks if isinstance(weights, np.ndarray) else SparseBlocks
+    return kind(n_features).appended(weights, intercept)

@@ -98,8 +98,13 @@ class StoreSizes:
         return self.labels + self.learning + self.parts + self.catalogue
 
 
-def read_labels(connection: sqlite3.Connection, revision: int, source: object) -> list[LabelRecord]:
-    """Read the labels of a revision, in the order of their ids."""
+def read_labels(
+    connection: sqlite3.Connection, revision: int, source: object, known: dict[Any, LabelRecord] | None = None
+) -> list[LabelRecord]:
+    """Read the labels of a revision, in the order of their ids.
+
+    known : rows that were checked before, with their records; then those of this revision. Only others are checked.
+    """
     rows = connection.execute(
         "SELECT v.label, v.name, l.born, r.at, l.origin, c.n_yes, c.n_no, c.n_unasked, c.lam, c.beta, c.share, "
         "c.anchored, c.loss, c.coupled, c.gap, v.threshold, c.slope, c.shift, c.checksum, "
@@ -109,15 +114,22 @@ def read_labels(connection: sqlite3.Connection, revision: int, source: object) -
         f"WHERE {LIVE} ORDER BY v.label",
         {"revision": revision},
     )
-    return [_label_record(row, source) for row in rows]
+    before = {} if known is None else known.copy()
+    found = {row: before.get(row) or _label_record(row, source) for row in rows}
+    if known is not None:
+        known.clear()
+        known.update(found)
+    return list(found.values())
 
 
-def records_of(connection: sqlite3.Connection, snapshot: Snapshot) -> list[LabelRecord]:
-    """The records of the labels of a snapshot, in its order."""
+def records_of(
+    connection: sqlite3.Connection, snapshot: Snapshot, known: dict[Any, LabelRecord] | None = None
+) -> list[LabelRecord]:
+    """The records of the labels of a snapshot, in its order; ``known`` as in `read_labels`."""
     source = snapshot.folder / CATALOGUE
-    known = {record.id: record for record in read_labels(connection, snapshot.revision, source)}
+    found = {record.id: record for record in read_labels(connection, snapshot.revision, source, known)}
     try:
-        return [known[label] for label in snapshot.labels.tolist()]
+        return [found[label] for label in snapshot.labels.tolist()]
     except KeyError as error:
         problem = f"label {error} is known in part only; it is damaged"
         raise DataError(problem, source=source, hint=Hint.DOCTOR) from error

@@ -11,8 +11,8 @@ from scipy import sparse
 from streamlabel.errors import ConflictError, DataError
 from streamlabel.store.append import insert_labels
 from streamlabel.store.assemble import assemble
-from streamlabel.store.changes import end_versions, rest_of
-from streamlabel.store.classifiers import BlockCache, StoredClassifiers
+from streamlabel.store.changes import Read, end_versions, rest_of
+from streamlabel.store.classifiers import StoredClassifiers
 from streamlabel.store.reader import Snapshot
 from streamlabel.store.writer import StoreWriter
 from streamlabel.streaming.calibration import Decisions
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def merge_labels(
-    writer: StoreWriter, snapshot: Snapshot, names: Sequence[str], into: str, cache: BlockCache, key: str | None
+    writer: StoreWriter, snapshot: Snapshot, names: Sequence[str], into: str, read: Read, key: str | None
 ) -> str:
     """Put one new label, with an id of its own, in place of ``names``; returns "relearned" or "averaged"."""
     columns = np.array(sorted({snapshot.column(name) for name in names}), dtype=np.intp)
@@ -36,9 +36,9 @@ def merge_labels(
         raise DataError("merging takes at least two labels; rename gives one another name")
     if into in snapshot.names and snapshot.column(into) not in columns:
         raise ConflictError(f"label name {into!r} is taken by a label that is not merged; choose another name")
-    model = assemble(snapshot, writer.connection, StoredClassifiers(snapshot, cache), learning=True)
+    model = assemble(snapshot, writer.connection, StoredClassifiers(snapshot, read[0]), learning=True)
     others = np.setdiff1d(np.arange(len(snapshot.labels)), columns)
-    relearned = _relearned(writer, snapshot, model, columns, others, into, cache)
+    relearned = _relearned(writer, snapshot, model, columns, others, into, read)
     states = _averaged(model, columns, into) if relearned is None else relearned
     how = "averaged" if relearned is None else "relearned"
     with writer.change("merge", {"labels": list(names), "into": into, "how": how}, key) as change:
@@ -50,13 +50,13 @@ def merge_labels(
 
 def _relearned(
     writer: StoreWriter, snapshot: Snapshot, model: StreamingLabelClassifier, columns: IntArray, others: IntArray,
-    into: str, cache: BlockCache,
+    into: str, read: Read,
 ) -> LabelBatch | None:  # fmt: skip
     """The union of the answers, learned beside the labels that stay; None if not all answers are kept."""
     memory, answers = model.state_.memory, model.state_.answers
     if memory is None or answers is None or not np.isin(columns, answers.labels).all() or not others.size:
         return None
-    learner = rest_of(writer, snapshot, others, cache)
+    learner = rest_of(writer, snapshot, others, read)
     rest = learner.state_.memory
     if rest is None:
         return None
@@ -81,6 +81,7 @@ def _averaged(model: StreamingLabelClassifier, columns: IntArray, into: str) -> 
     reports = [state.reports[int(column)] for column in columns]
     share = np.array([max(report.n_yes, 1) for report in reports], dtype=np.float64)
     share /= share.sum()
+    shares = share[:, None]
     decisions = state.decisions
     first = reports[0]
     report = LabelReport(
@@ -89,7 +90,7 @@ def _averaged(model: StreamingLabelClassifier, columns: IntArray, into: str) -> 
     )  # fmt: skip
     return LabelBatch(
         (into,),
-        (state.classifiers.weights(columns) @ share)[:, None],
+        state.classifiers.columns(columns) @ (shares if state.least is None else sparse.csc_array(shares)),
         np.array([state.classifiers.intercept[columns] @ share]),
         Decisions(*(np.array([_finite_mean(part[columns], share)]) for part in
                     (decisions.thresholds, decisions.slope, decisions.offset))),

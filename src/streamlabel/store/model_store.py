@@ -214,11 +214,11 @@ class ModelStore(StoredModel):
 
     def merge(self, names: Iterable[str], into: str, *, key: str | None = None) -> int:
         """Put one label in place of several (`store.merge`)."""
-        return self._change(merge_labels, list(names), into, self._cache, key=key)
+        return self._change(merge_labels, list(names), into, (self._cache, self._records), key=key)
 
     def relearn(self, name: str, learn: Learn, *, beside: Any = None, key: str | None = None) -> int:
         """Learn a label anew by ``learn`` (`changes.relearn_label`), with its id, in one revision."""
-        return self._change(relearn_label, name, learn, self._cache, beside, key=key)
+        return self._change(relearn_label, name, learn, (self._cache, self._records), beside, key=key)
 
     def update(
         self,
@@ -307,7 +307,7 @@ class ModelStore(StoredModel):
 
         ``n_rows``: of how many rows some may not have been asked; None if that is not known
         """
-        batch = model.state_.labels(len(self.label_names))
+        batch = model.state_.labels(len(self._snapshot.labels))
         unasked = [0 if rows is not None else None for rows in batch.positives]
         if n_rows is not None:
             unasked = [n_rows - report.n_rows for report in batch.reports]

@@ -7,7 +7,8 @@ import math
 import re
 import sqlite3
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ MOST_READ = 64 << 20  # bytes of an array that is read instead of mapped
 
 
 VECTORIZER, TEXTS, LATER_TEXTS, NAMES = "vectorizer", "texts", "later-texts", "names"  # those of a tagger
+FEW = 500  # names that a query may list
 ANSWERS = "answers-"  # the answers that a classifier was learned from: its number follows
 
 
@@ -122,6 +124,38 @@ def read_beside(folder: Path, connection: sqlite3.Connection, classifier: int, r
         found.insert(0, (following, content))
         following = continued(following, content)
     return found
+
+
+def read_estimates(connection: sqlite3.Connection, revision: int, names: Sequence[str]) -> list[tuple[str, Any]]:
+    """The estimates in parts of these names, (name, estimate); without their checksums, so that many are read fast."""
+    query = f"SELECT name, content FROM part v WHERE {LIVE_PART}"
+    values: dict[str, Any] = {"revision": revision}
+    if len(names) <= FEW:
+        values |= {f"n{at}": name for at, name in enumerate(names)}
+        query += f" AND name IN ({', '.join(f':n{at}' for at in range(len(names)))})"
+    wanted = frozenset(names)
+    rows = connection.execute(query, values).fetchall()
+    found = ((name, _estimate_in(content)) for name, content in rows if name in wanted)
+    return [(name, estimate) for name, estimate in found if estimate is not None]
+
+
+def read_estimates_since(connection: sqlite3.Connection, revision: int, label: int) -> list[tuple[int, Any]]:
+    """The estimates of a label (id) each time that it was learned, (revision, estimate), oldest first."""
+    rows = connection.execute(
+        "SELECT min(v.born), p.content FROM version v "
+        "JOIN part p ON p.name = :answers || v.classifier "
+        "WHERE v.label = :label AND v.born <= :revision GROUP BY v.classifier ORDER BY 1",
+        {"answers": ANSWERS, "label": label, "revision": revision},
+    ).fetchall()
+    found = ((born, _estimate_in(content)) for born, content in rows)
+    return [(born, estimate) for born, estimate in found if estimate is not None]
+
+
+def _estimate_in(content: Any) -> Any:
+    """The estimate that is kept with answers; None if there is none, also if it is damaged, which doctor tells."""
+    with suppress(ValueError, TypeError, AttributeError, RecursionError):
+        return json.loads(content).get("estimate")
+    return None
 
 
 def continued(classifier: int, content: Any) -> int | None:

@@ -17,29 +17,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from streamlabel.metrics.topk import check_k, top_k_of_block
+from streamlabel.metrics.topk import MOST_LABELS, MOST_WAITING, BestLabels
 from streamlabel.store.classifiers import StoredClassifiers
-from streamlabel.streaming.blocks import BLOCK, ClassifierBlocks
+from streamlabel.streaming.blocks import BLOCK, ClassifierBlocks, top_labels
 from streamlabel.types import CSR, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from streamlabel.streaming.classifier import StreamingLabelClassifier
 
-MOST_WAITING = 256  # scores a row on average,
-MOST_LABELS = 1024  # and labels, before those that wait are sorted in
 BYTES_A_ROW = 24 * (MOST_LABELS + MOST_WAITING + BLOCK)
-
-
-def top_labels(classifiers: ClassifierBlocks, X: CSR | FloatArray, k: int) -> tuple[IntArray, FloatArray]:
-    """The k best labels of each row and their scores, (n, min(k, m)) each, best first; ties go to the older label.
-
-    The same as the first columns of a sort of ``classifiers.scores(X)``, in about `BYTES_A_ROW` bytes per row for
-    small k, however many labels there are.
-    """
-    best = BestLabels(int(X.shape[0]), min(check_k(k), classifiers.n_labels))
-    for labels, scores in classifiers.label_blocks(X):
-        best.add(labels, scores)
-    return best.result()
 
 
 def labels_above(
@@ -53,56 +39,6 @@ def labels_above(
     rows, labels, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
     order = np.lexsort((labels, -values, rows))
     return rows[order], labels[order], values[order]
-
-
-class BestLabels:
-    """The k best labels of each row so far; `add` the scores of further labels, then ask for the `result`."""
-
-    def __init__(self, n_rows: int, k: int) -> None:
-        self._labels: IntArray = np.full((n_rows, k), -1, dtype=np.int64)
-        self._values: FloatArray = np.full((n_rows, k), -np.inf)
-        self._waiting: list[tuple[IntArray, IntArray, FloatArray]] = []
-        self._n_waiting = self._n_seen = self._n_merged = 0
-
-    def add(self, labels: IntArray, scores: FloatArray) -> None:
-        """Take in the scores (n, k) of further labels."""
-        n_rows, k = self._values.shape
-        if not self._n_seen and k < len(labels):
-            columns = top_k_of_block(scores, k)
-            self._labels, self._values = labels[columns], np.take_along_axis(scores, columns, axis=1)
-            self._n_seen = self._n_merged = len(labels)
-            return
-        reached = np.flatnonzero(scores >= self._values[:, -1:])
-        rows, columns = np.divmod(reached, scores.shape[1])
-        self._waiting.append((rows, labels[columns], scores[rows, columns]))
-        self._n_waiting += len(rows)
-        self._n_seen += len(labels)
-        due = min(2 * self._n_merged, self._n_merged + MOST_LABELS)
-        if self._n_seen >= due or self._n_waiting > MOST_WAITING * n_rows:
-            self._merge()
-
-    def result(self) -> tuple[IntArray, FloatArray]:
-        """The best labels of each row and their scores, best first."""
-        self._merge()
-        return self._labels, self._values
-
-    def _merge(self) -> None:
-        """Put rows of different lengths side by side, filled up with what is never the best, and sort each."""
-        n_rows, k = self._values.shape
-        known = np.flatnonzero(self._labels >= 0)
-        self._waiting.append((known // k, self._labels.ravel()[known], self._values.ravel()[known]))
-        rows, labels, values = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
-        order = np.argsort(rows, kind="stable")
-        rows = rows[order]
-        counts = np.bincount(rows, minlength=n_rows)
-        place = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
-        width = max(int(counts.max(initial=0)), k)
-        all_labels, all_values = np.full((n_rows, width), -1), np.full((n_rows, width), -np.inf, values.dtype)
-        all_labels[rows, place], all_values[rows, place] = labels[order], values[order]
-        best = np.lexsort((all_labels, -all_values), axis=1)[:, :k]
-        self._labels = np.take_along_axis(all_labels, best, axis=1)
-        self._values = np.take_along_axis(all_values, best, axis=1)
-        self._waiting, self._n_waiting, self._n_merged = [], 0, self._n_seen
 
 
 SPARE = 3
@@ -174,14 +110,15 @@ def predict_rows(
     for start in range(0, int(X.shape[0]), rows_per_block):
         rows = X[start : start + rows_per_block]
         if k is not None:
-            yield from map(RowLabels, *_best(model.state_.classifiers, rows, k))
+            yield from map(RowLabels, *best_labels(model.state_.classifiers, rows, k))
             continue
         row, labels, scores = labels_above(model.state_.classifiers, rows, model.state_.decisions.thresholds)
         ends = np.cumsum(np.bincount(row, minlength=rows.shape[0]))[:-1]
         yield from map(RowLabels, np.split(labels, ends), np.split(scores, ends))
 
 
-def _best(classifiers: ClassifierBlocks, X: CSR | FloatArray, k: int) -> tuple[IntArray, FloatArray]:
+def best_labels(classifiers: ClassifierBlocks, X: CSR | FloatArray, k: int) -> tuple[IntArray, FloatArray]:
+    """`top_labels`, by the faster road where there is one."""
     if isinstance(classifiers, StoredClassifiers) and not isinstance(X, np.ndarray):
         return fast_top_labels(classifiers, X, k)
     return top_labels(classifiers, X, k)

@@ -20,6 +20,7 @@ from streamlabel.store.guard import check_column
 from streamlabel.store.seals import NOTES, combined, place_seal, seal
 from streamlabel.store.segments import FileInfo, Place, Segment, version_checksum
 from streamlabel.store.sqlite import copied, explain
+from streamlabel.streaming.blocks import SharedList
 from streamlabel.types import FloatArray, IntArray
 
 ARRAYS = (
@@ -37,7 +38,7 @@ MOST_TRIES = 3
 class Snapshot:
     """The labels of one revision, (m,) each, in the order of their ids, which is the order of arrival.
 
-    labels, names : stable ids and names;   classifiers : the rows of the catalogue's table that they use
+    labels, listed : stable ids, and names;   classifiers : the rows of the catalogue's table that they use
     segment, slot, start, nnz, checksums : where the weights lie (`segments.Place`)
 
     What else is known about a label (`history.LabelRecord`) is read when somebody asks.
@@ -48,7 +49,7 @@ class Snapshot:
     meta: dict[str, Any]
     segments: dict[int, Segment]
     labels: IntArray
-    names: tuple[str, ...]
+    listed: SharedList[str]
     classifiers: IntArray
     segment: IntArray
     slot: IntArray
@@ -56,6 +57,10 @@ class Snapshot:
     intercept: FloatArray
     start: IntArray
     nnz: IntArray
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.listed.items()
 
     @property
     def n_features(self) -> int:
@@ -75,12 +80,12 @@ class Snapshot:
     def complaint(self, column: int, problem: str) -> str:
         """The problem with the row of a label, as a message for people."""
         info = self.segments[int(self.segment[column])].info
-        return f"label {self.names[column]!r}, row {self.slot[column]} of {info.name}: {problem}"
+        return f"label {self.listed[column]!r}, row {self.slot[column]} of {info.name}: {problem}"
 
     def take(self, columns: IntArray) -> Snapshot:
         """The same revision with these labels only."""
         arrays = {name: getattr(self, name)[columns] for name in ARRAYS if name != "names"}
-        return replace(self, names=tuple(self.names[column] for column in columns), **arrays)
+        return replace(self, listed=SharedList.of(self.listed[column] for column in columns.tolist()), **arrays)
 
     def column(self, name: str) -> int:
         """The column of the label with this name."""
@@ -274,9 +279,10 @@ def _columns(rows: list[tuple[Any, ...]], source: object) -> dict[str, Any]:
     if (np.diff(order) != 1).any():
         columns = {name: tuple(part[i] for i in order) if name == "names" else part[order]
                    for name, part in columns.items()}  # fmt: skip
-    if (np.diff(columns["labels"]) <= 0).any() or len(set(columns["names"])) != len(columns["names"]):
+    names = columns.pop("names")
+    if (np.diff(columns["labels"]) <= 0).any() or len(set(names)) != len(names):
         raise DataError("two labels share an id or a name; it is damaged", source=source, hint=Hint.DOCTOR)
-    return columns
+    return {**columns, "listed": SharedList.of(names)}
 
 
 @contextmanager

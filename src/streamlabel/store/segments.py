@@ -20,6 +20,7 @@ from streamlabel.errors import DataError, Hint
 from streamlabel.store.format import DENSE, HEADER, HEADER_SIZE, MAGIC, SEGMENT_FORMAT, SPARSE, file_name
 from streamlabel.store.guard import open_regular
 from streamlabel.streaming.blocks import BLOCK
+from streamlabel.streaming.pruned import spans
 from streamlabel.types import FloatArray, IntArray
 
 
@@ -165,21 +166,21 @@ class Place:
     nnz: int = 0
 
 
-def is_sparse(row: FloatArray) -> bool:
-    """Whether the sparse form of a row is less than half of the dense one, and worth it."""
-    return row.size >= LEAST_SPARSE and 4 * int(np.count_nonzero(row)) < row.size
+def encode_row(row: FloatArray, indices: IntArray | None = None) -> tuple[bytes, bool, int]:
+    """Encode a row: its bytes, whether these are sparse, and then how many values are stored.
 
-
-def encode_row(row: FloatArray, sparse: bool) -> tuple[bytes, int]:
-    """Encode a row: its bytes, and its stored values (0 for dense ones). Refused if float32 cannot hold a value."""
+    A row is sparse if that is less than half of the dense form, and worth it; or if it is given by its values and their
+    ``indices``, ascending. Refused if float32 cannot hold a value.
+    """
     with np.errstate(over="ignore"):
         values = row.astype(_VALUE)
     if not np.isfinite(values).all():
         raise DataError("a classifier has weights that are not finite as float32; it cannot be stored")
-    if not sparse:
-        return values.tobytes(), 0
-    indices = np.flatnonzero(values)
-    return indices.astype(_INDEX).tobytes() + values[indices].tobytes(), int(indices.size)
+    kept = np.flatnonzero(values)
+    if indices is None and (row.size < LEAST_SPARSE or 4 * kept.size >= row.size):
+        return values.tobytes(), False, 0
+    features = kept if indices is None else indices[kept]
+    return features.astype(_INDEX).tobytes() + values[kept].tobytes(), True, int(kept.size)
 
 
 def checksum(content: bytes | memoryview, intercept: float) -> int:
@@ -225,7 +226,7 @@ class Segment:
         """Whether all these rows of a dense segment are whole: `problem` in one go."""
         self._file.check()
         size = 4 * self.info.n_features
-        if self.info.kind != DENSE or slots.max(initial=-1) >= len(self._rows):
+        if slots.max(initial=-1) >= len(self._rows):
             return False
         numbers = zip(slots.tolist(), expected.tolist(), intercept.tolist(), strict=True)
         for slot, right, offset in numbers:
@@ -260,11 +261,30 @@ class Segment:
         self._file.check()
         return self._rows[slots, features]
 
-    def sparse_row(self, place: Place) -> tuple[IntArray, FloatArray]:
-        """Feature numbers and values of a row; checked before by `problem`."""
-        content = self.content(place)
-        assert content is not None
-        return np.frombuffer(content, _INDEX, place.nnz), self._values(content)
+    def sparse_rows(
+        self, starts: IntArray, sizes: IntArray, expected: IntArray | None, intercept: FloatArray
+    ) -> tuple[IntArray, FloatArray, IntArray] | None:
+        """Feature numbers, values and ends of sparse rows, one after the other; None if one is not whole.
+
+        expected : their checksums; None if these were looked at before
+        """
+        self._file.check()
+        if expected is not None:
+            numbers = zip(starts.tolist(), (8 * sizes).tolist(), expected.tolist(), intercept.tolist(), strict=True)
+            for start, size, right, offset in numbers:
+                if checksum(self._bytes[start : start + size], offset) != right:
+                    return None
+        words = np.frombuffer(self._bytes, _INDEX, len(self._bytes) // 4)
+        if len(starts) and (starts // 4 + 2 * sizes).max() > len(words):
+            return None
+        place, ends = spans(starts // 4, sizes)
+        features = words[place]
+        values = words.view(_VALUE)[place + np.repeat(sizes, sizes)]
+        rising = np.diff(features, prepend=-1) > 0
+        rising[ends[:-1][sizes > 0]] = features[ends[:-1][sizes > 0]] >= 0
+        if not (rising.all() and (features < self.info.n_features).all() and np.isfinite(values).all()):
+            return None
+        return features, values, ends
 
     def _values(self, content: memoryview) -> FloatArray:
         if self.info.kind == DENSE:

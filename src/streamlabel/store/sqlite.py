@@ -172,9 +172,9 @@ def create_catalogue(folder: Path) -> None:
 
 
 @contextmanager
-def explain(folder: Path) -> Iterator[None]:
+def explain(folder: Path, file: str = CATALOGUE) -> Iterator[None]:
     """Turn SQLite's errors into one message that says what to do."""
-    source = folder / CATALOGUE
+    source = folder / file
     try:
         yield
     except sqlite3.OperationalError as error:

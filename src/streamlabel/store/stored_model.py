@@ -6,7 +6,7 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -30,11 +30,21 @@ from streamlabel.store.history import (
     read_sizes,
     records_of,
 )
-from streamlabel.store.parts import ANSWERS, Part, list_parts, read_beside, read_part
+from streamlabel.store.parts import (
+    ANSWERS,
+    Part,
+    list_parts,
+    read_beside,
+    read_estimates,
+    read_estimates_since,
+    read_part,
+)
+from streamlabel.store.predict import best_labels
 from streamlabel.store.reader import LIVE, Snapshot, damaged_columns, load_snapshot, read_files, read_snapshot
 from streamlabel.store.segments import map_file
 from streamlabel.store.sqlite import copied, explain
-from streamlabel.types import CSR, FloatArray
+from streamlabel.streaming.label_index import LabelIndex
+from streamlabel.types import CSR, FloatArray, IntArray
 from streamlabel.validation import checked_matrix
 
 if TYPE_CHECKING:
@@ -52,6 +62,9 @@ class StoredModel:
         self._snapshot = snapshot
         self._cache, self.mapped = BlockCache(cache_bytes), mapped
         self._classifiers: StoredClassifiers | None = None
+        self._records: dict[Any, LabelRecord] = {}
+        self._listed: tuple[Snapshot, list[LabelRecord]] | None = None
+        self._index: LabelIndex | None = None
         self._own: _OwnCatalogue | None = None if catalogue is None else _OwnCatalogue(snapshot, catalogue)
 
     @classmethod
@@ -98,10 +111,23 @@ class StoredModel:
 
     def scores(self, X: ArrayLike | CSR) -> FloatArray:
         """Scores (n, m), columns as in `label_names`: the same bits as `model().decision_function(X)`."""
+        return self._stored().scores(self._rows(X))
+
+    def predict_top_k(
+        self, X: ArrayLike | CSR, k: int = 5, *, approximate: bool = False
+    ) -> tuple[IntArray, FloatArray]:
+        """The k best labels of each row and their scores, as `StreamingLabelClassifier.predict_top_k`."""
+        rows, classifiers = self._rows(X), self._stored()
+        if not approximate:
+            return best_labels(classifiers, rows, k)
+        self._index = LabelIndex.of(classifiers, self._index)
+        return self._index.top_labels(classifiers, rows, k)
+
+    def _rows(self, X: ArrayLike | CSR) -> CSR | FloatArray:
         matrix = checked_matrix(X)
         if matrix.shape[1] != self.n_features:
             raise DataError(f"X has {matrix.shape[1]} features; the stored model has {self.n_features}")
-        return self._stored().scores(matrix)
+        return matrix
 
     def model(self, *, learning: bool = True) -> StreamingLabelClassifier:
         """The estimator, on the classifiers as they are stored: weights rounded to float32, multiplied in float64.
@@ -112,20 +138,33 @@ class StoredModel:
         from streamlabel.store.assemble import assemble  # with scikit-learn, which takes a second
 
         with self._catalogue() as connection:
-            return assemble(self._snapshot, connection, self._stored(), learning=learning, maps=self._maps())
+            stored, maps, records = self._stored(), self._maps(), self._read_records(connection)
+            return assemble(self._snapshot, connection, stored, learning=learning, maps=maps, records=records)
 
     def labels(self, revision: int | None = None) -> list[LabelRecord]:
         """The records of all labels: everything that is known about each; of an older revision if one is given."""
         with self._catalogue() as connection:
-            known = self._snapshot
-            if revision is not None:
-                known = read_snapshot(self.path, connection, revision, known.segments, mapped=self.mapped)
-            return records_of(connection, known)
+            if revision is None:
+                return self._read_records(connection).copy()
+            segments = self._snapshot.segments
+            return records_of(connection, read_snapshot(self.path, connection, revision, segments, mapped=self.mapped))
 
     def history(self, label: str | None = None) -> list[Revision]:
         """Every revision, newest first; or those that touched a label."""
         with self._catalogue() as connection:
             return read_history(connection, self.path, label)
+
+    def learned_threshold(self, record: LabelRecord) -> float:
+        """The threshold that a label was learned with: of the oldest revision that has it with the same classifier."""
+        for revision in reversed(self.history(record.name)):
+            try:
+                older = self.labels(revision.number)
+            except NotFoundError:  # a vacuum forgot it
+                continue
+            for one in older:
+                if (one.id, one.checksum) == (record.id, record.checksum):
+                    return one.threshold
+        return record.threshold
 
     def last_change(self) -> Revision:
         """The newest change that is not undone; DataError if there is none, or none that can be undone."""
@@ -176,6 +215,17 @@ class StoredModel:
             problem = f"the answers of label {self.label_names[number]!r} are damaged ({error.args[0]})"
             raise DataError(problem, hint=Hint.DOCTOR) from error
 
+    def estimates(self, numbers: Sequence[int]) -> dict[int, Any]:
+        """The estimates that are kept beside labels of these numbers, as they were stored; a glance, not checked."""
+        names = {f"{ANSWERS}{self._snapshot.classifiers[number]}": number for number in numbers}
+        with self._catalogue() as connection:
+            return {names[name]: found for name, found in read_estimates(connection, self.revision, list(names))}
+
+    def estimates_since(self, number: int) -> list[tuple[int, Any]]:
+        """The estimates of a label each time that it was learned, (revision, estimate), oldest first; not checked."""
+        with self._catalogue() as connection:
+            return read_estimates_since(connection, self.revision, int(self._snapshot.labels[number]))
+
     def with_something_beside(self) -> list[int]:
         """The numbers of the labels for which `beside` has something."""
         with self._catalogue() as connection:
@@ -216,6 +266,16 @@ class StoredModel:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r}, revision {self.revision}, {len(self.label_names)} labels)"
+
+    def take_over(self, other: StoredModel) -> None:
+        """Use what another one of the same directory, which is not used any more, has read and checked."""
+        self._cache, self._records, self._classifiers = other._cache, other._records, None
+
+    def _read_records(self, connection: sqlite3.Connection) -> list[LabelRecord]:
+        """The records of the labels, read once a revision."""
+        if self._listed is None or self._listed[0] is not self._snapshot:
+            self._listed = self._snapshot, records_of(connection, self._snapshot, self._records)
+        return self._listed[1]
 
     def _maps(self) -> Mapping[int, memoryview]:
         return {} if self._own is None else self._own.maps

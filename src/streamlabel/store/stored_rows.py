@@ -43,6 +43,8 @@ def encode_rows(rows: FitMemory, atoms: IntArray, labels: IntArray) -> Part:
         "leave_one_out": rows.leave_one_out.astype(np.float32),
         "leverages": rows.leverages,
     }
+    if rows.few is not None:
+        arrays["few"] = rows.few
     if hat is not None and hat.spread is not None:
         arrays["hat"] = hat.spread
     if isinstance(rows.X, np.ndarray):
@@ -66,9 +68,12 @@ def decode_rows(part: Part, snapshot: Snapshot, **facts: Any) -> tuple[FitMemory
         said = part.content["hat"]
         hat = None if said is None else HatSpectrum(float(said[0]), float(said[1]), arrays.get("hat"))
         atoms, leverages, unseen = arrays["atoms"], arrays["leverages"], arrays["leave_one_out"]
+        few = arrays.get("few")
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(snapshot, str(error)) from error
-    shapes = [X.shape == (n_rows, snapshot.n_features), unseen.shape == (len(judged), len(ids)),
+    n_judged = len(ids) if few is None else len(few)
+    shapes = [X.shape == (n_rows, snapshot.n_features), unseen.shape == (len(judged), n_judged),
+              few is None or _inside(few, len(ids)),
               leverages.shape == judged.shape, _inside(judged, n_rows), _inside(atoms, len(ids))]  # fmt: skip
     if not all(shapes) or not all(np.isfinite(values).all() for values in (leverages, unseen, _values(X))):
         raise _damaged(snapshot, "its arrays do not fit together")
@@ -76,9 +81,11 @@ def decode_rows(part: Part, snapshot: Snapshot, **facts: Any) -> tuple[FitMemory
     if not kept.size:
         return None
     if kept.size < len(ids):
-        answers, unseen = answers[:, kept], unseen[:, kept]
+        answers = answers[:, kept]
+        unseen = unseen[:, kept] if few is None else unseen[:, np.isin(few, kept)]
+        few = None if few is None else np.searchsorted(kept, few[np.isin(few, kept)])
         atoms = np.flatnonzero(np.isin(kept, atoms))
-    memory = FitMemory(X, answers, unseen.astype(np.float64), judged, leverages, hat=hat, **facts)
+    memory = FitMemory(X, answers, unseen.astype(np.float64), judged, leverages, hat=hat, few=few, **facts)
     return memory, np.asarray(atoms)
 
 

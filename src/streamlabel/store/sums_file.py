@@ -9,6 +9,9 @@ feature_gram                          (d, d) float64 = X'X
 cross                                 (d, m) float64 = X'B
 pair_rows, pair_columns, pair_counts  (p,) integers: the non-zero entries of B'B on and above the diagonal
 label_names, feature_names            (m,) and (d,) unicode, left out if there are none
+group_rows, group_sums, group_grams   (g,) integers, (g, d) and (g d, d) float64: the same over groups of rows, left
+                                      out where every label was asked on every row; the last also if it is too large
+group_labels                          (g, m) 0/1: which labels were asked on the rows of each group
 checksum                              CRC-32 of all other arrays, their names, types and shapes (from format 2 on)
 ====================================  ====================================================================
 """
@@ -18,7 +21,7 @@ from __future__ import annotations
 import os
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -29,25 +32,32 @@ from scipy import sparse
 from streamlabel.data.files import replacing, source_name
 from streamlabel.data.npz import read_members, write_members
 from streamlabel.errors import DataError
-from streamlabel.stats.sums import Stats, check_size
+from streamlabel.stats.sums import AskedGroups, Stats, check_size
 from streamlabel.types import CSR
 from streamlabel.validation import check_label_names
 
-FORMAT = 2
+FORMAT = 3
+_FORMAT_OF_ALL = 2  # that of sums in which every label was asked everywhere, which earlier versions read
 _MARK = "streamlabel_stats"
 _PAIRS = ("pair_rows", "pair_columns", "pair_counts")
 _SUMS = ("feature_sums", "feature_gram", "cross")
 _NAMES = ("label_names", "feature_names")
-_KNOWN = {_MARK, "n_rows", "has_names", "checksum", *_SUMS, *_PAIRS, *_NAMES}
+_GROUPS = ("group_rows", "group_labels", "group_sums")
+_KNOWN = {_MARK, "n_rows", "has_names", "checksum", "group_grams", *_SUMS, *_PAIRS, *_NAMES, *_GROUPS}
 _BLOCK = 256
 _UNDERFLOW = 1e-150  # numbers whose squares are lost
 
 
-def write_stats(stats: Stats, target: str | os.PathLike[str] | BinaryIO) -> None:
-    """Write sums to a file ``*.npz``, which appears whole or not at all, or to an open binary file."""
+def write_stats(
+    stats: Stats, target: str | os.PathLike[str] | BinaryIO, beside: Mapping[str, NDArray[Any]] | None = None
+) -> None:
+    """Write sums to a file ``*.npz``, which appears whole or not at all, or to an open binary file.
+
+    beside : further arrays to put into it, which `read_stats_beside` reads
+    """
     upper = sparse.triu(stats.label_gram, format="coo")
     arrays: dict[str, Any] = {
-        _MARK: np.int64(FORMAT),
+        _MARK: np.int64(_FORMAT_OF_ALL if stats.asked is None else FORMAT),
         "n_rows": np.int64(stats.n_rows),
         "has_names": np.array([stats.label_names is not None, stats.feature_names is not None], dtype=np.int64),
         "feature_sums": stats.feature_sums,
@@ -59,6 +69,11 @@ def write_stats(stats: Stats, target: str | os.PathLike[str] | BinaryIO) -> None
         arrays["label_names"] = np.array(stats.label_names)
     if stats.feature_names is not None:
         arrays["feature_names"] = np.array(stats.feature_names)
+    if stats.asked is not None:
+        groups = stats.asked
+        arrays |= dict(zip(_GROUPS, (groups.rows, groups.labels.astype(np.int8), groups.sums), strict=True))
+        arrays |= {} if groups.grams is None else {"group_grams": groups.grams.reshape(-1, stats.n_features)}
+    arrays |= beside or {}
     arrays["checksum"] = np.int64(_checksum(arrays))
     if not isinstance(target, str | os.PathLike):
         write_members(target, arrays)
@@ -83,7 +98,17 @@ def read_stats(source: str | os.PathLike[str] | BinaryIO) -> Stats:
         raise DataError(error.problem, source=source_name(source)) from error
 
 
-def _stats(members: Mapping[str, NDArray[Any]]) -> Stats:
+def read_stats_beside(path: str | os.PathLike[str], names: Sequence[str]) -> tuple[Stats, dict[str, NDArray[Any]]]:
+    """Read sums, and the arrays of these names that were written beside them."""
+    try:
+        members = read_members(path)
+        stats = _stats(members, names)
+        return stats, {name: members[name] for name in names}
+    except (DataError, KeyError) as error:
+        raise DataError(getattr(error, "problem", f"no {error} in it"), source=path) from error
+
+
+def _stats(members: Mapping[str, NDArray[Any]], beside: Sequence[str] = ()) -> Stats:
     if _MARK not in members:
         raise DataError("holds no sums; expected what 'streamlabel stats make' or write_stats writes")
     format = _whole(members, _MARK)
@@ -94,7 +119,7 @@ def _stats(members: Mapping[str, NDArray[Any]]) -> Stats:
     missing = [name for name in ("n_rows", *_SUMS, *_PAIRS) if name not in members]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; the file is damaged, make it anew")
-    if strange := sorted(set(members) - _KNOWN):
+    if strange := sorted(set(members) - _KNOWN - set(beside)):
         raise DataError(f"{strange[0]!r} is no part of sums; the file is damaged, make it anew")
     said = members.get("has_names")
     if said is not None and said.tolist() != [int(name in members) for name in _NAMES]:
@@ -120,7 +145,32 @@ def _stats(members: Mapping[str, NDArray[Any]]) -> Stats:
         label_gram,
         _label_names(members, int(cross.shape[1])),
         _names(members, "feature_names", len(sums)),
+        _asked(members, n_rows, sums, gram, label_gram.diagonal()) if format > _FORMAT_OF_ALL else None,
     )
+
+
+def _asked(
+    members: Mapping[str, NDArray[Any]], n_rows: int, sums: NDArray[Any], gram: NDArray[Any], counts: NDArray[Any]
+) -> AskedGroups:
+    """The groups of rows, which must add up to all rows and hold every yes."""
+    rows, labels, group_sums = (members.get(name, np.empty(())) for name in _GROUPS)
+    n_groups = len(rows) if rows.ndim == 1 else 0
+    grams = members.get("group_grams")
+    if grams is not None and grams.size == n_groups * gram.size:
+        grams = grams.reshape(n_groups, *gram.shape)
+    whole = [(group_sums, sums)] if grams is None else [(group_sums, sums), (grams, gram)]
+    sound = n_groups > 0 and rows.dtype.kind in "iu" and labels.dtype.kind in "iu" and int(rows.min()) >= 0
+    sound = sound and labels.shape == (n_groups, len(counts)) and bool(np.isin(labels, (0, 1)).all())
+    sound = sound and sum(rows.tolist()) == n_rows and bool((rows.astype(np.int64) @ labels >= counts).all())
+    roots = np.sqrt(np.diag(gram))
+    for part, total in whole:
+        slack = np.sqrt(n_rows) * roots if part is group_sums else np.outer(roots, roots)
+        sound = sound and part.dtype == np.float64 and part.shape == (n_groups, *total.shape)
+        with np.errstate(all="ignore"):
+            sound = sound and bool((np.abs(part.sum(axis=0) - total) <= 1e-9 * slack + n_rows * _UNDERFLOW).all())
+    if not sound:
+        raise DataError("the groups of rows do not add up to all rows; the file is damaged, make it anew")
+    return AskedGroups(rows.astype(np.int64), labels.astype(bool), group_sums, grams)
 
 
 def _checksum(members: Mapping[str, Any]) -> int:

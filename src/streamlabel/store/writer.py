@@ -31,15 +31,13 @@ from streamlabel.store.segments import (
     Place,
     create_file,
     encode_row,
-    is_sparse,
     room_for,
     sync,
     write_at,
 )
 from streamlabel.store.sqlite import explain, writing
-from streamlabel.types import FloatArray
 
-SPARSE_ROWS = 1 << 16
+SPARSE_ROWS = 1 << 20  # more than fit: a segment ends with its bytes, so that none of its room is lost
 LEAST_SPARSE_BYTES = 1 << 20
 
 
@@ -255,13 +253,17 @@ class Change:
         """Make the digest from what is live, after a repair took out what could not be trusted."""
         self.digest = digest_by_revision(self.connection, [self.revision])[self.revision]
 
-    def rows(self, weights: FloatArray) -> list[tuple[Place, bytes]]:
-        """Write classifiers (k, d); returns where they lie, and their bytes."""
-        written = []
-        for number, row in enumerate(weights):
-            sparse = is_sparse(row)
-            content, nnz = encode_row(row, sparse)
-            written.append((self.row(content, sparse, nnz, len(weights) - number), content))
+    def rows(self, weights: Any) -> list[tuple[Place, bytes]]:
+        """Write classifiers (d, k), an array or a csc_array; returns where they lie, and their bytes."""
+        written, n_new = [], weights.shape[1]
+        weights = weights if isinstance(weights, np.ndarray) else weights.sorted_indices()
+        for number in range(n_new):
+            if isinstance(weights, np.ndarray):
+                content, is_sparse, nnz = encode_row(weights[:, number])
+            else:
+                span = slice(weights.indptr[number], weights.indptr[number + 1])
+                content, is_sparse, nnz = encode_row(weights.data[span], weights.indices[span])
+            written.append((self.row(content, is_sparse, nnz, n_new - number), content))
         return written
 
     def row(self, content: bytes | memoryview, sparse: bool, nnz: int, n_coming: int) -> Place:

@@ -10,7 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.classifier.coordinates import affords_coordinates
+from streamlabel.classifier.iterations import IteratedRows, iterates
 from streamlabel.classifier.losses import log_odds_span
+from streamlabel.classifier.objective import very_many
 from streamlabel.classifier.ridge import PreparedRidge, make_ridge
 from streamlabel.classifier.solve import FACTOR_LIMIT, too_large
 from streamlabel.errors import DataError
@@ -22,6 +24,7 @@ from streamlabel.streaming.codes import (
     Arrival,
     JudgedRows,
     PastAnswers,
+    find_codes,
     judged_sample,
     judges_all,
     learn_arrival,
@@ -185,6 +188,9 @@ def _learn(
     if past is not None and parameters.n_jobs is not None:
         past = replace(past, executor=JoblibExecutor(parameters.n_jobs, "threads"))
     coupled = coupled and past is not None
+    correlations = None if past is None else past.correlations
+    if past is not None and not coupled:  # once for both losses
+        past = replace(past, found=find_codes(past, answers, recipe.lam, centre))
     basis = None
     if recipe.share:
         basis = sketch(state.fitted_classifiers()[0]) if state.basis is None else state.basis
@@ -192,11 +198,15 @@ def _learn(
     judged_rows = judged_sample(X.shape[0], seed) if kept is None else kept.judged_rows
     loss: str = state.loss
     arrival: Arrival | None = None
-    if loss != "squared" or too_large(X):
-        beta = _arrival_beta(parameters, loss, X, answers, recipe)
+    at, factored = None, kept is not None and not recipe.share  # the rows for iterations; whether a factor is kept
+    if iterates(X) and centre and not coupled:
+        at = kept.iterated if kept is not None and factored else IteratedRows(X, basis, recipe.share)
+    if loss != "squared" or too_large(X) or (at is not None and recipe.mix < 1.0 and not factored):
+        beta = _arrival_beta(parameters, loss, X, answers, recipe, at)
         arrival = learn_with_loss(
             X, answers, past, recipe.lam, beta, loss, anchored=recipe.anchored is not False, coupled=coupled,
-            centre=centre, seed=seed, basis=basis, share=recipe.share,
+            centre=centre, seed=seed, basis=basis, share=recipe.share, at=at,
+            judged_rows=judged_rows if loss == "squared" else None,
         )  # fmt: skip
     elif coupled:
         assert past is not None
@@ -205,7 +215,7 @@ def _learn(
         factor = make_factor(X, centre=centre)
         judged_rows = None if kept is not None and judges_all(X, answers.shape[1]) else judged_rows
         arrival = learn_coupled(X, factor, answers, past, recipe.lam, beta, centre=centre, judged_rows=judged_rows)
-    elif recipe.mix < 1.0 or everything:  # on the rows of `fit` a ridge costs little, and iterations start there
+    elif recipe.mix < 1.0 or (factored and not very_many(X)):  # where a factor is kept, iterations start at its ridge
         ridge, judged = _prepared(parameters, state, X, answers, recipe, everything, basis)
         beta = ridge.beta
         arrival = learn_arrival(
@@ -217,18 +227,18 @@ def _learn(
         start = None
         if arrival is not None:
             constant = np.log(9.0) - span - span * (answers.mean(axis=0) - arrival.intercept)
-            start = span * arrival.weights, constant
-        other_beta = _arrival_beta(parameters, "logistic", X, answers, replace(recipe, strength=recipe.other_strength))
+            start = span * (arrival.weights if arrival.point is None else arrival.point), constant
+        strengthened = replace(recipe, strength=recipe.other_strength)
+        other_beta = _arrival_beta(parameters, "logistic", X, answers, strengthened, at)
         other = learn_with_loss(
             X, answers, past, recipe.lam, other_beta, "logistic", anchored=recipe.anchored is True, seed=seed,
-            basis=basis, share=recipe.share, span=span, judged_rows=judged_rows, start=start,
+            basis=basis, share=recipe.share, span=span, judged_rows=judged_rows, start=start, at=at,
         ).on_line(*recipe.line)  # fmt: skip
         if arrival is None or recipe.mix == 1.0:
             beta, arrival = other_beta, other
         else:
             arrival = arrival.mixed(other, recipe.mix)
     assert arrival is not None
-    correlations = None if past is None else past.correlations
     truth = answers if centre else 0.5 * (answers + 1.0)
     return _Group(columns, arrival, recipe, beta, loss, truth, correlations, coupled, basis)
 
@@ -311,12 +321,19 @@ def run_all_trials(parameters: Parameters, state: ModelState) -> None:
             run_trials(parameters, state, budget)
 
 
-def _arrival_beta(parameters: Parameters, loss: str, X: CSR | FloatArray, answers: FloatArray, recipe: Recipe) -> float:
+def _arrival_beta(
+    parameters: Parameters,
+    loss: str,
+    X: CSR | FloatArray,
+    answers: FloatArray,
+    recipe: Recipe,
+    at: IteratedRows | None = None,
+) -> float:
     centre = parameters.fit_intercept
     if parameters.beta != "auto":
         return float(parameters.beta)
     if np.isfinite(recipe.strength):
-        return recipe.strength * row_unit(X, centre)
+        return recipe.strength * (row_unit(X, centre) if at is None else at.unit)
     if loss != "squared":  # an adopted model: nothing is known
         return row_unit(X, centre)
     return best_beta(make_factor(X, centre=centre), answers, centre)
@@ -328,7 +345,7 @@ def past_answers(
     """The labels that may enter a code on these rows: those answered there by their answers, others by their scores."""
     n_labels, weights, centre = len(state.names), state.classifiers.weights, parameters.fit_intercept
     if not same or state.answers is None:
-        allowed = _allowed(parameters, state)
+        allowed = allowed_labels(parameters, state)
         responses: Any = stand_ins(state, X, allowed, centre)
         if len(allowed) > MOST_SCORED:  # the Gram of thousands of score columns would cost more than all the rest
             kept = screen(responses, coded(labels, centre), MOST_SCORED)
@@ -343,7 +360,11 @@ def past_answers(
         numbers, responses = numbers[present], responses[:, present]
     scored = _settled(state, state.scored)
     if scored.size or not centre:
-        responses = np.hstack((coded(responses, centre), stand_ins(state, X, scored, centre)))
+        scores = stand_ins(state, X, scored, centre)
+        if centre:
+            responses = sparse.csr_array(sparse.hstack((responses, sparse.csr_array(scores)), format="csr"))
+        else:
+            responses = np.hstack((coded(responses, centre), scores))
         numbers = np.concatenate((numbers, scored))
     return PastAnswers(n_labels, numbers, responses, weights)
 
@@ -357,7 +378,7 @@ def stand_ins(state: ModelState, X: CSR | FloatArray, labels: IntArray, centre: 
     return chances if centre else 2.0 * chances - 1.0
 
 
-def _allowed(parameters: Parameters, state: ModelState) -> IntArray:
+def allowed_labels(parameters: Parameters, state: ModelState) -> IntArray:
     """The labels that may enter a code if there are no answers, only scores."""
     if state.answers is None:
         return _settled(state, np.arange(len(state.names) if parameters.dictionary == "all" else state.n_fitted))

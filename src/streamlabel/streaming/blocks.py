@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamlabel.errors import NotFoundError, did_you_mean
+from streamlabel.metrics.topk import BestLabels, check_k
 from streamlabel.types import CSR, FloatArray, IntArray
 
 BLOCK = 64
@@ -21,43 +23,98 @@ BLOCK = 64
 Item = TypeVar("Item")
 
 
+class _Room(np.ndarray[Any, Any]):
+    """A buffer with room to grow, and how much of it has been written."""
+
+    used = 0
+
+
+def extended(array: NDArray[Any], more: Any) -> NDArray[Any]:
+    """The values of a vector, then more, at a cost that does not grow with the vector; the vector stays what it is.
+
+    They share a buffer: what comes later is written behind what its holder sees. A holder behind which something else
+    was written already copies.
+    """
+    more = np.asarray(more, dtype=array.dtype)
+    room: Any = array.base
+    size, stop = len(array), len(array) + len(more)
+    mine = isinstance(room, _Room) and array.flags.c_contiguous and room.dtype == array.dtype
+    if not mine or stop > len(room) or (room.used != size and not _written(room, size, more)):
+        room = _Room(stop + stop // 4 + 16, array.dtype)
+        room[:size] = array
+        room.used = size
+    if room.used == size:
+        room[size:stop] = more
+        room.used = stop
+    found = np.ndarray((stop,), array.dtype, buffer=room)
+    found.flags.writeable = False
+    return found
+
+
+def _written(room: _Room, size: int, more: NDArray[Any]) -> bool:
+    """Whether somebody has written these very values behind the first ones already."""
+    stop = size + len(more)
+    return stop <= room.used and room[size:stop].tobytes() == more.tobytes()
+
+
 class ClassifierBlocks:
     """Weights and intercepts of m labels, growing at the end. Instances are immutable: `appended` gives a new one."""
 
     def __init__(
-        self, n_features: int, blocks: tuple[FloatArray, ...] = (), intercept: FloatArray | None = None
+        self,
+        n_features: int,
+        whole: SharedList[FloatArray] | None = None,
+        last: FloatArray | None = None,
+        intercept: FloatArray | None = None,
     ) -> None:
         self.n_features = n_features
         self.intercept = np.empty(0) if intercept is None else intercept
-        self._blocks = blocks
+        self._whole = SharedList[FloatArray].of(()) if whole is None else whole
+        self._last = last  # the block that is not full yet
 
     @property
     def n_labels(self) -> int:
         return int(self.intercept.shape[0])
 
-    def appended(self, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:
-        """These classifiers, then ``weights`` (d, k). Whole blocks are shared, the last one is copied."""
-        blocks, filled = list(self._blocks), self.n_labels % BLOCK
-        start = 0
+    def appended(self, weights: Any, intercept: FloatArray) -> ClassifierBlocks:
+        """These classifiers, then ``weights`` (d, k), or sparse. Whole blocks are shared, the last is copied."""
+        weights = weights if isinstance(weights, np.ndarray) else weights.toarray()
+        filled, start = self.n_labels % BLOCK, 0
+        blocks, last = [], None if self._last is None else self._last.copy()
         while start < weights.shape[1]:
-            if filled == 0:
-                blocks.append(np.zeros((self.n_features, BLOCK)))
-            else:
-                blocks[-1] = blocks[-1].copy()
+            last = np.zeros((self.n_features, BLOCK)) if last is None else last
             taken = min(BLOCK - filled, weights.shape[1] - start)
-            blocks[-1][:, filled : filled + taken] = weights[:, start : start + taken]
-            start, filled = start + taken, 0
-        return ClassifierBlocks(self.n_features, tuple(blocks), np.concatenate((self.intercept, intercept)))
+            last[:, filled : filled + taken] = weights[:, start : start + taken]
+            start, filled = start + taken, (filled + taken) % BLOCK
+            if not filled:
+                blocks.append(last)
+                last = None
+        return ClassifierBlocks(
+            self.n_features, self._whole.appended(blocks), last, extended(self.intercept, intercept)
+        )
+
+    def empty(self) -> ClassifierBlocks:
+        """Classifiers of the same kind, of no label yet."""
+        return ClassifierBlocks(self.n_features)
 
     def replaced(self, labels: IntArray, weights: FloatArray, intercept: FloatArray) -> ClassifierBlocks:
         """These classifiers with ``weights`` (d, k) in place of those of some labels; other blocks are shared."""
-        blocks, offsets = list(self._blocks), self.intercept.copy()
+        blocks, offsets = self._blocks(), self.intercept.copy()
         for position in np.unique(labels // BLOCK):
             mine = labels // BLOCK == position
             blocks[position] = blocks[position].copy()
             blocks[position][:, labels[mine] % BLOCK] = weights[:, mine]
         offsets[labels] = intercept
-        return ClassifierBlocks(self.n_features, tuple(blocks), offsets)
+        last = None if self._last is None else blocks.pop()
+        return ClassifierBlocks(self.n_features, SharedList.of(blocks), last, offsets)
+
+    def _blocks(self) -> list[FloatArray]:
+        return [*self._whole.items(), *([] if self._last is None else [self._last])]
+
+    def _block_at(self, position: int) -> FloatArray:
+        if self._last is not None and position == len(self._whole):
+            return self._last
+        return self._whole[position]
 
     def scores(self, X: CSR | FloatArray, labels: IntArray | None = None) -> FloatArray:
         """The scores ``X W + intercept``, (n, m); or of some labels, (n, len(labels)), computed in the same blocks."""
@@ -74,13 +131,13 @@ class ClassifierBlocks:
         for position in np.unique(owner):
             columns = np.flatnonzero(owner == position)
             inside = labels[columns]
-            product = np.asarray(X @ self._blocks[position])
+            product = np.asarray(X @ self._block_at(int(position)))
             result[:, columns] = product[:, inside % BLOCK] + self.intercept[inside]
         return result
 
     def column_blocks(self, X: CSR | FloatArray) -> Iterator[tuple[int, FloatArray]]:
         """Iterate over the scores in blocks of at most `BLOCK` labels: (first label, (n, k) scores)."""
-        for position, block in enumerate(self._blocks):
+        for position, block in enumerate(self._blocks()):
             start = position * BLOCK
             stop = min(start + BLOCK, self.n_labels)
             yield start, np.asarray(X @ block)[:, : stop - start] + self.intercept[start:stop]
@@ -90,6 +147,10 @@ class ClassifierBlocks:
         for start, scores in self.column_blocks(X):
             yield np.arange(start, start + scores.shape[1]), scores
 
+    def columns(self, labels: IntArray) -> Any:
+        """The classifiers of these labels (d, len(labels)): a csc_array if most of their weights are zero."""
+        return self.weights(labels)
+
     def weights(self, labels: IntArray | None = None) -> FloatArray:
         """The classifiers of these labels (all by default) as one matrix (d, len(labels)), a copy."""
         chosen = np.arange(self.n_labels) if labels is None else np.asarray(labels)
@@ -97,8 +158,20 @@ class ClassifierBlocks:
         owner = chosen // BLOCK
         for position in np.unique(owner):
             columns = np.flatnonzero(owner == position)
-            result[:, columns] = self._blocks[position][:, chosen[columns] % BLOCK]
+            result[:, columns] = self._block_at(int(position))[:, chosen[columns] % BLOCK]
         return result
+
+
+def top_labels(classifiers: ClassifierBlocks, X: CSR | FloatArray, k: int) -> tuple[IntArray, FloatArray]:
+    """The k best labels of each row and their scores, (n, min(k, m)) each, best first; ties go to the older label.
+
+    The same as the first columns of a sort of ``classifiers.scores(X)``, in a memory per row that does not grow with
+    the number of labels.
+    """
+    best = BestLabels(int(X.shape[0]), min(check_k(k), classifiers.n_labels))
+    for labels, scores in classifiers.label_blocks(X):
+        best.add(labels, scores)
+    return best.result()
 
 
 class SharedList(Generic[Item]):
@@ -132,11 +205,19 @@ class SharedList(Generic[Item]):
             self._mine = tuple(self._everything[: self._size])
         return self._mine
 
+    def starts_with(self, other: SharedList[Item]) -> bool:
+        """Whether the other list is the first part of this one; at once if they are shared."""
+        shared = self._everything is other._everything
+        return len(other) <= len(self) and (shared or self.items()[: len(other)] == other.items())
+
     def appended(self, items: Iterable[Item]) -> SharedList[Item]:
-        """The same list with more items at the end."""
-        everything = self._everything if len(self._everything) == self._size else self._everything[: self._size]
-        everything.extend(items)
-        return SharedList(everything, len(everything))
+        """The same list with more items at the end; shared with one that has the very same there already."""
+        items, everything, size = list(items), self._everything, self._size
+        behind = everything[size : size + len(items)]
+        if len(behind) < len(items) or any(a is not b for a, b in zip(behind, items, strict=True)):
+            everything = everything if len(everything) == size else everything[:size]
+            everything.extend(items)
+        return SharedList(everything, size + len(items))
 
 
 class LabelNames:
@@ -150,9 +231,9 @@ class LabelNames:
         self._names, self._numbers = names, numbers
 
     @classmethod
-    def of(cls, names: Iterable[str]) -> LabelNames:
+    def of(cls, names: Iterable[str] | SharedList[str]) -> LabelNames:
         """Make an index of these names, in order."""
-        found = SharedList.of(names)
+        found = names if isinstance(names, SharedList) else SharedList.of(names)
         return cls(found, {name: number for number, name in enumerate(found.items())})
 
     def __len__(self) -> int:
@@ -167,6 +248,10 @@ class LabelNames:
     def items(self) -> tuple[str, ...]:
         """All names, in order."""
         return self._names.items()
+
+    def starts_with(self, other: SharedList[str]) -> bool:
+        """Whether these names are the first ones."""
+        return self._names.starts_with(other)
 
     def number(self, name: str) -> int:
         """The number of the label with this name."""

@@ -14,12 +14,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from streamlabel.errors import ConflictError, DataError
-from streamlabel.metrics.topk import top_k
+from streamlabel.stats.accelerator import accelerated
 from streamlabel.stats.threads import one_thread, one_thread_if_small
 from streamlabel.streaming.adopt import checked_classifiers, linear_parts, scale_of
 from streamlabel.streaming.annotated import check_both_answers, rows_asked
 from streamlabel.streaming.arrival import learn_labels, run_all_trials
-from streamlabel.streaming.blocks import ClassifierBlocks
+from streamlabel.streaming.blocks import ClassifierBlocks, top_labels
 from streamlabel.streaming.calibration import Decisions, sigmoid
 from streamlabel.streaming.features import fitted_map, mapped
 from streamlabel.streaming.found import (
@@ -43,6 +43,7 @@ from streamlabel.streaming.inputs import (
 )
 from streamlabel.streaming.judgement import Judgement
 from streamlabel.streaming.kept_rows import stack
+from streamlabel.streaming.label_index import LabelIndex
 from streamlabel.streaming.later_rows import Update, check_update, learn_update
 from streamlabel.streaming.past import fit_labels
 from streamlabel.streaming.state import ModelState
@@ -97,6 +98,9 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     tune : "arrival" or "fit"
         When the trials of "auto" are run: for the first label with about so many rows, or for all numbers of rows at
         the end of `fit`, so that no label waits for them.
+    prune : None, "auto" or int
+        For so many labels that their weights do not fit into memory: the largest are kept, so many a label on average.
+        "auto" takes the fewest that lose next to no P@k on held-out rows (`streaming.pruned`). None keeps all.
 
     With "auto", some of the labels of `fit` are hidden and learned again from about as many rows as the new label has,
     with each loss, with and without the past, and judged on other rows (`streaming.trials`). ``lam=None, metric=None,
@@ -142,6 +146,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         scoring: str = "balanced",
         tune: str = "arrival",
         features: Any = None,
+        prune: int | str | None = None,
     ) -> None:
         self.lam = lam
         self.metric = metric
@@ -157,6 +162,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         self.scoring = scoring
         self.tune = tune
         self.features = features
+        self.prune = prune
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -431,8 +437,9 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         for name in examples:
             if name in state.names:
                 raise ConflictError(f"label name {name!r} is taken; choose another name")
-        if pool is None and state.memory is not None:
-            pool = state.memory.X
+        memory, given = state.memory, pool is not None
+        if not given and memory is not None:
+            pool = memory.X
         pool = sparse.csr_array((0, self.n_features_in_)) if pool is None else pool
         found = {}
         with one_thread():
@@ -440,6 +447,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
             for place, (name, one) in enumerate(examples.items()):
                 check_scale(one.rows)
                 parts = Pool.of(pool, parameters.random_state, None if left is None else left[name])
+                if given and memory is not None:
+                    parts = parts.beside(memory.X, one.rows, parameters.random_state)
                 recipe = found_recipe(self.state_, int(one.answers.sum()), names, parameters.random_state)
                 direction = None if named is None else named[:, :, place]
                 _check_examples(name, one, recipe, direction)
@@ -478,11 +487,21 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         # one label a class: a softmax as steep as the labels' sigmoids, so that the best score is the most probable
         return np.asarray(softmax(float(np.median(state.decisions.slope)) * scores, axis=1))
 
-    def predict_top_k(self, X: ArrayLike | CSR, k: int = 5) -> tuple[IntArray, FloatArray]:
-        """The k best labels of each row and their scores, (n, k) each, best first; ties go to the older label."""
-        _, scores = self._scored(X)
-        columns = top_k(scores, min(k, scores.shape[1]))
-        return columns, np.take_along_axis(scores, columns, axis=1)
+    def predict_top_k(
+        self, X: ArrayLike | CSR, k: int = 5, *, approximate: bool = False
+    ) -> tuple[IntArray, FloatArray]:
+        """The k best labels of each row and their scores, (n, k) each, best first; ties go to the older label.
+
+        approximate : look for them in an index (`streaming.label_index`, extra ``ann``), which is made once and grows
+            with the labels; some may be missed
+        """
+        check_is_fitted(self)
+        state, rows = self.state_, self._features(X, reset=False)
+        if not approximate:
+            found = accelerated("top_k", rows, state.classifiers, k)
+            return top_labels(state.classifiers, rows, k) if found is None else found
+        self._index = LabelIndex.of(state.classifiers, self.__dict__.get("_index"))
+        return self._index.top_labels(state.classifiers, rows, k)
 
     def neighbours(self, label: str, k: int = 5) -> list[tuple[str, float]]:
         """The k labels with the largest weights (by size) in the code of a label, with sign; [] if it has none."""

@@ -17,13 +17,14 @@ from scipy import sparse
 from streamlabel.classifier.penalty import Penalty, make_penalty
 from streamlabel.classifier.ridge import PreparedRidge
 from streamlabel.classifier.solve import best_intercept, solve_coupled, solve_prepared
+from streamlabel.stats.accelerator import accelerated
 from streamlabel.stats.label_gram import centred_cross
 from streamlabel.stats.spectral import RidgeFactor, dense
 from streamlabel.streaming.kept_rows import FitMemory
-from streamlabel.structure.represent import Mapper, represent
+from streamlabel.structure.represent import LabelCodes, Mapper, represent
 from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray, SolveReport
 
-MOST_JUDGED = 1_000
+MOST_JUDGED = 3_000
 _MOST_WORK = 1e10  # products, a fraction of a second
 
 
@@ -37,6 +38,7 @@ class PastAnswers:
     gram, correlations : the Gram (p, p) of the responses and their products (p, k) with the new labels, if these are
         known already
     executor : solves the codes; None: here, one after the other
+    found : what `find_codes` says of the answers at hand, if it is known already
     """
 
     n_labels: int
@@ -46,6 +48,7 @@ class PastAnswers:
     gram: FloatArray | None = None
     correlations: FloatArray | None = None
     executor: Mapper | None = None
+    found: tuple[CSC, FloatArray | None, tuple[SolveReport, ...]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +68,7 @@ class Arrival:
     judged_rows, judged_scores : some of the rows (None: all), (e,), and their scores (e, k) under classifiers that were
         learned without them
     anchored : (k,), which classifiers were pulled toward their code
+    point : (., k), where iterations ended, in their coordinates (`classifier.iterations`)
     """
 
     weights: FloatArray  # (d, k)
@@ -74,6 +78,7 @@ class Arrival:
     judged_scores: FloatArray
     reports: tuple[SolveReport, ...]
     anchored: BoolArray
+    point: FloatArray | None = None
 
     def on_line(self, scale: float, shift: float) -> Arrival:
         """The same labels, all scores on another scale."""
@@ -134,9 +139,9 @@ def learn_arrival(
         weights, pulled = choose_anchor(ridge, targets, anchor, np.diff(codes.indptr))
         intercept, anchor = best_intercept(ridge, answers, weights), anchor * pulled
     elif pulled.any():
-        weights, intercept = solve_prepared(ridge, X, answers, anchor)
+        weights, intercept = solve_prepared(ridge, targets, anchor)
     else:
-        weights, intercept = solve_prepared(ridge, X, targets)
+        weights, intercept = solve_prepared(ridge, targets)
     if judged is None:
         residuals = answers - np.asarray(X @ anchor) if pulled.any() else answers
         loo = answers - ridge.leave_one_out(residuals, weights - anchor)
@@ -200,17 +205,48 @@ def find_codes(
 ) -> tuple[CSC, FloatArray | None, tuple[SolveReport, ...]]:
     """Find the codes (m, k), the anchor ``W s`` (d, k) they give (None if they are empty), and their reports."""
     n_rows, n_new = answers.shape
+    if past is not None and past.found is not None:
+        return past.found
     if past is None or lam is None or not past.labels.size:
         return sparse.csc_array((0 if past is None else past.n_labels, n_new)), None, ()
-    gram, correlations = label_products(past, answers, centre)
-    energies = np.square(answers - answers.mean(axis=0) if centre else answers).sum(axis=0)
-    found = represent(gram, correlations, energies, lam * n_rows, executor=past.executor)
-    rows = past.labels[found.codes.indices]
+    energies = np.einsum("ij,ij->j", answers, answers) - (n_rows * np.square(answers.mean(axis=0)) if centre else 0.0)
+    if past.gram is None and centre:
+        columns, found = _code_of_few(past, answers, energies, lam * n_rows)
+    else:
+        columns, (gram, correlations) = np.arange(len(past.labels)), label_products(past, answers, centre)
+        found = represent(gram, correlations, energies, lam * n_rows, executor=past.executor)
+    rows = past.labels[columns[found.codes.indices]]
     codes = sparse.csc_array((found.codes.data, rows, found.codes.indptr), shape=(past.n_labels, n_new))
     codes.sort_indices()
     used = np.unique(codes.indices)
-    anchor = past.weights(used) @ codes[used].toarray() if used.size else None
+    anchor = None
+    if used.size:
+        weights, parts = past.weights(used), codes[used].toarray()
+        anchor = accelerated("product", weights, parts)
+        anchor = weights @ parts if anchor is None else anchor
     return codes, anchor, tuple(found.reports)
+
+
+def _code_of_few(
+    past: PastAnswers, answers: FloatArray, energies: FloatArray, lam: float
+) -> tuple[IntArray, LabelCodes]:
+    """The codes by a few of the p responses, which columns, and no Gram of all: the others are checked afterwards.
+
+    A label outside enters if its product with what the code leaves over is above lam; if none is, the codes are those
+    of all labels.
+    """
+    correlations = centred_cross(past.responses, answers)
+    least = np.abs(correlations).max(axis=1)
+    inside = least >= min(lam, float(least.max()))
+    while True:
+        columns = np.flatnonzero(inside)
+        part = past.responses[:, columns]  # type: ignore[index]
+        found = represent(centred_cross(part, part), correlations[columns], energies, lam, executor=past.executor)
+        left_over = correlations - centred_cross(past.responses, dense(part @ found.codes))
+        missing = (np.abs(left_over).max(axis=1) > lam * (1.0 + 1e-9)) & ~inside
+        if not missing.any():
+            return columns, found
+        inside |= missing
 
 
 def label_products(past: PastAnswers, answers: FloatArray, centre: bool) -> tuple[FloatArray, FloatArray]:
@@ -233,7 +269,7 @@ def judges_all(X: CSR | FloatArray, n_labels: int) -> bool:
 
 
 def judged_sample(n_rows: int, seed: int) -> IntArray | None:
-    """The rows to judge by if judging takes work per row: None (all) up to a thousand, else a sample."""
+    """The rows to judge by if judging takes work per row: None (all) up to a few thousand, else a sample."""
     return None if n_rows <= MOST_JUDGED else FitMemory.sample(n_rows, seed)
 
 

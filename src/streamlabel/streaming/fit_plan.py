@@ -92,9 +92,21 @@ def plan_fit(size: FitSize, loss: str = "squared", *, available: int | None = No
     return (affordable or sorted(roads, key=lambda plan: plan.n_bytes))[0]
 
 
-def check_fit_memory(size: FitSize, loss: str, available: int) -> FitPlan:
-    """The plan, or DataError with a remedy if there is too little memory for it."""
-    plan = plan_fit(size, loss, available=available)
+def check_fit_memory(size: FitSize, loss: str, available: int, *, pruned: bool = False) -> FitPlan:
+    """The plan, or DataError with a remedy if there is too little memory for it.
+
+    pruned : a block of labels at a time, of which few weights are kept (`streaming.pruned`)
+    """
+    if pruned:
+        n_bytes = 4 * size.order**2 + 8 * size.n_rows * size.n_features + 2**31
+        plan = FitPlan("single", _single(size).seconds, n_bytes)
+        if size.order > SINGLE_LIMIT:
+            raise DataError(
+                f"prune needs a factor, and {size.n_rows:,} rows and {size.n_features:,} features are both more than "
+                f"{SINGLE_LIMIT:,}; use fewer of either"
+            )
+    else:
+        plan = plan_fit(size, loss, available=available)
     if plan.n_bytes <= available:
         return plan
     least = FitSize(size.n_rows, 1, size.n_labels, size.n_stored and min(size.n_stored, size.n_rows))
@@ -114,7 +126,7 @@ def check_fit_memory(size: FitSize, loss: str, available: int) -> FitPlan:
     if affordable >= 100:
         digits = 10 ** (len(str(affordable)) - 2)
         raise DataError(problem, hint=Hint.FEWER_FEATURES, hint_value=f"{affordable // digits * digits}")
-    raise DataError(f"{problem}; learn fewer labels or rows, or use a machine with more memory")
+    raise DataError(f"{problem}; learn fewer labels or rows, or in blocks (scale.out_of_core), or use a larger machine")
 
 
 def _spectral(size: FitSize) -> FitPlan:

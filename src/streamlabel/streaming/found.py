@@ -8,18 +8,19 @@ labels of `fit`, as is how the ridge is made and what a name is worth (`streamin
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
 
 from streamlabel.classifier.ridge import make_ridge
 from streamlabel.errors import DataError
+from streamlabel.stats.spectral import dense
 from streamlabel.stats.threads import one_thread
 from streamlabel.streaming.arrival import past_answers
 from streamlabel.streaming.blocks import SharedList
-from streamlabel.streaming.calibration import Decisions, alike, sigmoid_of_chances
-from streamlabel.streaming.codes import learn_arrival, name_direction
+from streamlabel.streaming.calibration import Decisions, alike, sigmoid, sigmoid_of_chances, threshold_of_precision
+from streamlabel.streaming.codes import find_codes, learn_arrival, name_direction
 from streamlabel.streaming.found_trials import (
     BACKGROUND,
     DEFAULTS,
@@ -38,6 +39,7 @@ from streamlabel.streaming.trials import LAM, LabelReport, sketch
 from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 
 MOST_JUDGED = 2000  # rows of a pool by which scores are judged
+MOST_CODED = 300  # rows of the background by which a code is found, which is only shown: scores of all labels cost most
 SMALLEST_POOL = 4
 
 
@@ -50,9 +52,10 @@ def found_recipe(state: ModelState, n_yes: int, directions: Directions | None, s
         return recipe if version else replace(recipe, weights=())
     if (size, version) not in memory.found:
         weights, intercept = state.fitted_classifiers()
-        names = [state.names[number] for number in range(state.n_fitted)]
+        numbers = range(state.n_fitted) if memory.few is None else memory.few.tolist()
+        names, few = [state.names[number] for number in numbers], memory.small()
         with one_thread():  # so that it is the same everywhere
-            memory.found[size, version] = run_found_trials(memory, weights, intercept, size, names, directions, seed)
+            memory.found[size, version] = run_found_trials(few, weights, intercept, size, names, directions, seed)
     return memory.found[size, version]
 
 
@@ -103,6 +106,28 @@ class Pool:
         share = len(rest) / n_rows
         return cls(X[back], X[rest], share) if numbers is None else cls(X[numbers[back]], X[numbers[rest]], share)
 
+    def beside(self, X: CSR | FloatArray, examples: CSR | FloatArray, seed: int) -> Pool:
+        """The pool with up to half of its background drawn from the rows X: as much as examples were found there.
+
+        Rows of `fit` are often older than those of a pool. With examples of `fit` and a background of the pool alone
+        the classifier tells old rows from new ones, the better the more examples there are.
+        """
+        n_back = int(self.background.shape[0])
+        n_drawn = round(0.5 * n_back * _are_among(examples, X).mean()) if examples.shape[0] else 0
+        if not n_drawn:
+            return self
+        rng = np.random.default_rng((seed, 1))
+        drawn = X[np.sort(rng.permutation(int(X.shape[0]))[:n_drawn])]
+        kept = self.background[np.sort(rng.permutation(n_back)[n_drawn:])]
+        return replace(self, background=stack(kept, drawn[~_are_among(drawn, examples)]))
+
+
+def _are_among(rows: Any, others: Any) -> BoolArray:
+    """Whether each row is one of the others, but for rounding."""
+    squares, theirs = (np.asarray((one * one).sum(axis=1)).ravel() for one in (rows, others))
+    distance = squares[:, None] + theirs - 2.0 * dense(rows @ others.T)
+    return np.asarray((distance <= 1e-9 * (squares[:, None] + theirs)).any(axis=1))
+
 
 def learn_found(
     parameters: Parameters,
@@ -130,16 +155,21 @@ def learn_found(
         if share:
             basis = sketch(state.fitted_classifiers()[0]) if state.basis is None else state.basis
         ridge = make_ridge(rows, beta, basis=basis, share=share, centre=True)
-        past = None if parameters.lam is None else past_answers(parameters, state, rows, None, False, labels)
         answers = labels.toarray().astype(np.float64)
-        arrival = learn_arrival(rows, ridge, answers, past, LAM, anchored=False, labels=labels)
+        if parameters.lam is not None:
+            few = np.unique(np.append(np.arange(n_given), np.linspace(n_given, n_rows - 1, MOST_CODED).astype(np.intp)))
+            past = past_answers(parameters, state, rows[few], None, False, labels[few])
+            codes = find_codes(past, answers[few], LAM, True)[0]
+        arrival = learn_arrival(rows, ridge, answers, None, None, labels=labels)
         weights, intercept, unseen = arrival.weights[:, 0], float(arrival.intercept[0]), arrival.judged_scores[:, 0]
-        codes, spread = arrival.codes, max(float(unseen[n_given:].std()), np.finfo(np.float64).tiny)
+        spread = max(float(unseen[n_given:].std()), np.finfo(np.float64).tiny)
+    of_name = 0.0
     if named is not None and any(recipe.weights):
         given = name_direction(named, recipe.weights, pool.background, spread)
         mean = float(np.asarray(pool.background @ given).mean())
         weights, intercept = weights + given, intercept - mean
         unseen = unseen + np.asarray(rows @ given) - mean
+        of_name = _part(np.asarray(pool.rest @ given), np.asarray(pool.rest @ weights))
     scores = np.asarray(pool.rest @ weights) + intercept
     found = yes & ~examples.asked
     chosen = unseen[:n_given][found if found.any() else yes]
@@ -147,7 +177,9 @@ def learn_found(
     answered = unseen[:n_given][asked], yes[asked].astype(np.float64)
     judgement = Judgement.of(recipe.calibration, scores, chosen, *answered, pool.share)
     scale, shift = _common_scale(judgement, state.loss)
-    judgement = replace(judgement, pool=scale * judgement.pool + shift)
+    judgement = replace(
+        judgement, pool=scale * judgement.pool + shift, of_name=of_name, reached=recipe.reached, alone=recipe.alone
+    )
     threshold = judgement.threshold() if parameters.threshold == "f1" else float(parameters.threshold)
     slope, offset = sigmoid_of_chances(judgement.pool, judgement.chances)
     report = LabelReport(
@@ -159,6 +191,13 @@ def learn_found(
         (name,), scale * weights[:, None], np.array([scale * intercept + shift]), decisions, (report,), codes
     )
     return batch, judgement
+
+
+def _part(some: FloatArray, whole: FloatArray) -> float:
+    """The part of the variance of scores that is due to some of what they are the sum of, 0 to 1."""
+    centred = whole - whole.mean()
+    energy = float(centred @ centred)
+    return float(np.clip((some - some.mean()) @ centred / energy, 0.0, 1.0)) if energy > 0 else 0.0
 
 
 def _common_scale(judgement: Judgement, loss: str) -> tuple[float, float]:
@@ -191,3 +230,29 @@ def with_precision(state: ModelState, name: str, judgement: Judgement, precision
     reports[number] = replace(reports[number], estimate=judgement.estimate(threshold))
     decisions = replace(state.decisions, thresholds=thresholds)
     return replace(state, decisions=decisions, reports=SharedList.of(reports))
+
+
+def threshold_for_precision(
+    state: ModelState, number: int, precision: float, X: Any = None
+) -> tuple[float, float, float, int]:
+    """The threshold of a label for a precision, by its probabilities on the rows X, or on unseen scores of fit's rows.
+
+    Returns also the precision and the recall that are expected there, and on how many rows; X None needs these kept.
+    """
+    memory = state.memory
+    if X is None and memory is None:
+        raise DataError("the rows of fit are not kept; give a pool")
+    if X is None and memory is not None and memory.few is None and number < state.n_fitted:
+        scores = memory.leave_one_out[:, number]
+    else:
+        scores = state.classifiers.scores(memory.X if X is None and memory else X, np.array([number]))[:, 0]
+    if not len(scores):
+        raise DataError("no text of the pool has a word that is known; give others")
+    chances = sigmoid(scores, state.decisions.slope[number], state.decisions.offset[number])
+    threshold, reached, recall = threshold_of_precision(scores, chances, precision)
+    if reached < precision:
+        raise DataError(
+            f"a precision of {precision:g} cannot be expected of {state.names[number]!r}, whatever the threshold: "
+            f"{reached:.2f} at best, above {threshold:.3f}"
+        )
+    return threshold, reached, recall, len(scores)

@@ -55,6 +55,7 @@ class FoundRecipe:
 
     share, strength : of the ridge;   weights : of each kind of direction that a name has, () for none
     gain : what names add in the trials, in points (the mean of AUC and average precision); 0 where they are refused
+    reached, alone : that mean in the trials, by this recipe, and by ridge without the past and the name
     n_trials : how many hidden labels it was chosen by; 0 for the defaults
     """
 
@@ -65,6 +66,8 @@ class FoundRecipe:
     calibration: Calibration
     gain: float = 0.0
     n_trials: int = 0
+    reached: float | None = None
+    alone: float | None = None
 
 
 # For models without rows: means of what trials find on the training rows of EURLEX57K, Bibtex and citeulike-t-min5.
@@ -138,10 +141,12 @@ def run_found_trials(
     ranked = [trial for trial in trials if trial.truth.any()]
     if len(ranked) < LEAST_TRIALS:
         return default
-    base, given, gain = _choose(ranked, size)
+    base, given, gain, reached, alone = _choose(ranked, size)
     judged = [(trial.truth, *trial.scores(base, given)) for trial in trials]
     calibration = _calibrate(judged, default.calibration)
-    return FoundRecipe(size, *_BASES[base], tuple(given), calibration.of_later_labels(), gain, len(trials))
+    return FoundRecipe(
+        size, *_BASES[base], tuple(given), calibration.of_later_labels(), gain, len(trials), reached, alone
+    )
 
 
 def _draw(
@@ -269,8 +274,10 @@ def _solve(
     return far @ alpha + far_back @ back + offset, unseen, spread
 
 
-def _choose(trials: Sequence[_Trial], size: int) -> tuple[int, list[float], float]:
+def _choose(trials: Sequence[_Trial], size: int) -> tuple[int, list[float], float, float, float]:
     """The ridge and the weights of directions with the best mean of AUC and average precision; and the gain by names.
+
+    Also that mean, and the best without names and without the past.
 
     Names count only if they gain more than `LEAST_GAIN` points, and than the standard error of that (alone: two).
     """
@@ -297,7 +304,9 @@ def _choose(trials: Sequence[_Trial], size: int) -> tuple[int, list[float], floa
         errors = 1.0 if size else 2.0  # a name alone has nothing else behind it, and a label may be drawn twice
         if float(gain.mean()) > max(LEAST_GAIN, errors * float(gain.std(ddof=1)) / np.sqrt(len(gain))):
             (best, given), values = tried[top], judged[top]
-    return best, given, float(points(values.mean() - alone[start].mean()))
+    plain = max(float(alone[base].mean()) for base in alone if not _BASES[base][0])
+    gained, reached, plain = points(np.array([values.mean() - alone[start].mean(), values.mean(), plain])).tolist()
+    return best, given, gained, reached, plain
 
 
 def _ranking(truth: FloatArray, scores: FloatArray) -> FloatArray:

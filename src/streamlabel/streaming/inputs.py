@@ -139,6 +139,7 @@ class Parameters:
     scoring: str
     tune: str
     features: Any
+    prune: int | str | None
 
 
 SCORINGS = ("balanced", "p@k", "auc", "average_precision")
@@ -176,6 +177,11 @@ def check_parameters(model: Any) -> None:
             raise DataError(f"loss: {error}, and 'auto'") from error
     if model.loss not in ("squared", "auto") and model.start == "alternating":
         raise DataError('start="alternating" solves the squared loss; set loss="squared"')
+    if model.prune is not None:
+        if not _is(model.prune, "auto") and not (_whole(model.prune) and model.prune >= 1):
+            raise DataError(f'prune is {model.prune!r}; it must be None, "auto" or a number of weights a label')
+        if model.loss not in ("squared", "auto") or model.start == "alternating" or not model.fit_intercept:
+            raise DataError('prune needs the squared loss, start="independent" and an intercept; leave it None')
     if model.scoring not in SCORINGS:
         raise DataError(f"scoring is {model.scoring!r}; it must be one of {', '.join(map(repr, SCORINGS))}")
     if model.tune not in ("arrival", "fit"):

@@ -71,6 +71,7 @@ class Judgement:
 
     pool : (n,) scores of rows that it was not learned from, or without them;   log_odds : (n,) of yes there
     mean, deviation : of the label's own u
+    of_name, reached, alone : as in `Estimate`
     """
 
     pool: FloatArray
@@ -78,6 +79,9 @@ class Judgement:
     mean: float
     deviation: float
     n_asked: int = 0
+    of_name: float | None = None
+    reached: float | None = None
+    alone: float | None = None
 
     @classmethod
     def of(
@@ -143,7 +147,8 @@ class Judgement:
         )
         precision, recall, average_precision, rate = map(_interval, simulated)
         fires = n_said / len(order)
-        return Estimate(precision, recall, average_precision, rate, fires, len(order), self.n_asked)
+        facts = self.n_asked, self.of_name, self.reached, self.alone
+        return Estimate(precision, recall, average_precision, rate, fires, len(order), *facts)
 
     def _draws(self, n: int = 40) -> FloatArray:
         """Equally likely values of u."""

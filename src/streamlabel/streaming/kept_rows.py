@@ -6,15 +6,19 @@ import copy
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from streamlabel.classifier.coordinates import affords_coordinates
+from streamlabel.classifier.iterations import IteratedRows
 from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, make_ridge
+from streamlabel.data.files import check_memory
 from streamlabel.errors import DataError
 from streamlabel.stats.label_gram import centred_cross
+from streamlabel.stats.spectral import dense
 from streamlabel.streaming.inputs import same_rows
 from streamlabel.streaming.trials import (
     LOGGER,
@@ -31,6 +35,7 @@ from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray
 _MOST_JUDGED = 1000
 _MOST_SCORES = 10_000_000
 _MOST_LOOSE = 64
+_MOST_SHUFFLED = 1 << 24  # rows; more of them, in files, would take memory
 
 
 class _GrowingGram:
@@ -88,12 +93,17 @@ class LabelAnswers:
     def gram(self) -> FloatArray:
         """The centred Gram of the answers (p, p); made when first asked for, then grown."""
         if self._gram is None:
+            n_labels = len(self.labels)
+            check_memory(8 * n_labels**2, f"the Gram of {n_labels} labels that may enter codes (see `dictionary`)")
             self._gram = _GrowingGram(centred_cross(self.by_rows, self.by_rows))
         return self._gram.buffer[: len(self.labels), : len(self.labels)]
 
     def cross(self, positives: Sequence[IntArray]) -> FloatArray:
         """Centred products (p, k) with new labels, each given by its positive rows: a label costs what these cost."""
         n_rows, whole = self._whole.shape[0], self._whole
+        if len(positives) > _MOST_LOOSE and not self._loose:  # the same counts by one product
+            found = dense(whole.astype(np.float64).T @ _columns(positives, n_rows))
+            return found - np.outer(self._counts, [len(rows) / n_rows for rows in positives])
         result = np.empty((len(self.labels), len(positives)))
         mark = np.zeros(n_rows, dtype=bool)
         for j, rows in enumerate(positives):
@@ -188,6 +198,7 @@ class FitMemory:
     tried : the trials that have been run, by their number of rows
     found : the recipes for found examples (`streaming.found`), by number of yes and by what reads names
     later : rows that came later, from which labels of `fit` were learned again; None if there are none
+    few : (s,), the labels that trials use, if these are not all; `leave_one_out` is then theirs alone, (e, s)
     """
 
     def __init__(
@@ -205,8 +216,9 @@ class FitMemory:
         hat: HatSpectrum | None = None,
         tried: Mapping[int, list[Trial]] | None = None,
         source: Any = None,
+        few: IntArray | None = None,
     ) -> None:
-        self.X, self.labels = X, labels
+        self.X, self.labels, self.few = X, labels, few
         self._source, self._sample = _remember(source)
         self.judged_X = X[judged_rows]
         self.judged_rows = judged_rows
@@ -225,12 +237,25 @@ class FitMemory:
         memory.tried, memory.found, memory._complete = dict(self.tried), dict(self.found), set(self._complete)
         return memory
 
+    def small(self) -> FitMemory:
+        """The same rows with the labels that trials use."""
+        if self.few is None:
+            return self
+        memory = copy.copy(self)
+        memory.labels, memory.few = sparse.csr_array(self.labels[:, self.few]), None
+        return memory
+
     @property
     def ridge(self) -> PreparedRidge:
         """The ridge of all rows; factored when it is first asked for, if `fit` did not leave it here."""
         if self._ridge is None:
             self._ridge = make_ridge(self.X, self._beta, centre=self._centre, hat=self._given_hat)
         return self._ridge
+
+    @cached_property
+    def iterated(self) -> IteratedRows:
+        """All rows, ready for iterations."""
+        return IteratedRows(self.X)
 
     @property
     def hat(self) -> HatSpectrum | None:
@@ -242,7 +267,10 @@ class FitMemory:
         """A random sample of rows: at most a third, a thousand, and ten million scores; all if there are very few."""
         most = max(100, min(_MOST_JUDGED, _MOST_SCORES // n_labels))
         size = n_rows if n_rows < 60 else min(most, n_rows // 3)
-        return np.sort(np.random.default_rng(seed).permutation(n_rows)[:size])
+        rng = np.random.default_rng(seed)
+        if n_rows > _MOST_SHUFFLED:
+            return np.sort(rng.choice(n_rows, size, replace=False))
+        return np.sort(rng.permutation(n_rows)[:size])
 
     def __getstate__(self) -> dict[str, Any]:
         """The state to pickle: copies in other processes know the rows by their values only."""
@@ -278,8 +306,9 @@ class FitMemory:
             self._complete.add(budget)
         if budget not in self.tried:
             weights, intercept = classifiers()
+            labels = self.small().labels
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
-            judged = Judged(self.judged_X, self.labels[self.judged_rows], self.leave_one_out)
+            judged = Judged(self.judged_X, labels[self.judged_rows], self.leave_one_out)
             found = []
             count = n_trials(budget, self.X.shape[1])
             if count:
@@ -289,7 +318,7 @@ class FitMemory:
                 size = budget if affords_coordinates((budget, self.X.shape[1]), N_SKETCH) else min(budget, MOST_ROWS)
                 rows = np.sort(rng.choice(left, size, replace=False))
                 X = self.X[rows]
-                found.append(run(X, self.labels[rows], np.asarray(X @ weights) + intercept, judged, rng, losses))
+                found.append(run(X, labels[rows], np.asarray(X @ weights) + intercept, judged, rng, losses))
             self.tried[budget] = [trial for trial in found if trial is not None]
         return self.tried[budget]
 

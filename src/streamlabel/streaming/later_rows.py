@@ -64,6 +64,8 @@ def check_update(state: ModelState, numbers: IntArray) -> FitMemory:
         raise DataError("the model was fitted on a vector of classes; fit it again with all rows")
     if state.memory is None:
         raise DataError("the rows of fit are not kept, so its labels cannot be learned again; fit with all rows")
+    if state.least is not None:
+        raise DataError("labels of a model with prune are not learned again; fit with all rows")
     if state.settings["start"] == "alternating":
         raise DataError('start is "alternating": labels were learned together; fit again with all rows')
     later = [state.names[number] for number in numbers.tolist() if number >= state.n_fitted]
@@ -154,7 +156,7 @@ def _solve(
     centre, seed = parameters.fit_intercept, parameters.random_state
     if loss == "squared" and not too_large(X):
         ridge = make_ridge(X, beta, centre=centre)
-        weights, intercept = solve_prepared(ridge, X, labels.astype(np.float64))
+        weights, intercept = solve_prepared(ridge, labels.astype(np.float64))
         if not centre:  # targets 2B - 1: the solve is linear
             weights = 2.0 * weights - ridge.solve(np.ones((int(X.shape[0]), 1)))
         scores = np.asarray(X[judged] @ weights) + intercept

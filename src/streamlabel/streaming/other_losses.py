@@ -1,15 +1,16 @@
 """Labels under the logistic or the squared hinge loss: the strength of the pull, the classifiers, honest scores.
 
 There is no closed form for leaving a row out, so everything that must be judged on unseen rows is learned again
-without them: five stratified folds if rows are few, else one refit without a sample of the rows.
+without them: five stratified folds if rows are few, else one refit without a sample of the rows. On many sparse rows
+the squared loss is learned in the same way.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from streamlabel.classifier.coordinates import Coordinates, affords_coordinates, minimise
+from streamlabel.classifier.iterations import IteratedRows, iterates
 from streamlabel.classifier.ridge import mean_square_length
 from streamlabel.classifier.solve import solve
 from streamlabel.errors import DataError
@@ -30,8 +31,7 @@ MOST_ROWS, MOST_LABELS = 4_000, 128  # of the sample by which the strength is ch
 _FOLDS = 5
 # On the relative gradient. Past labels: P@k no longer changes. New labels: as good as exact, so that it does not matter
 # which labels come together; of many rows: average precision no longer changes by a hundredth of a point.
-PAST_TOLERANCE, _NEW_TOLERANCE, _LARGE_TOLERANCE = 1e-3, (1e-9, 1e-6), (1e-3, 1e-2)  # the last: then of refits
-_LARGE = 300  # rows and features from which iterations on the rows are faster than coordinates
+PAST_TOLERANCE, _NEW_TOLERANCE, _LARGE_TOLERANCE = 1e-3, (1e-9, 1e-6), (1e-3, 0.03)  # the last: then of refits
 
 
 def row_unit(X: CSR | FloatArray, fit_intercept: bool) -> float:
@@ -167,13 +167,15 @@ def learn_with_loss(
     span: FloatArray | float = 1.0,
     judged_rows: IntArray | None = None,
     start: tuple[FloatArray, FloatArray] | None = None,
+    at: IteratedRows | None = None,
 ) -> Arrival:
     """Represent new labels, then learn their classifiers with this loss toward the anchor (`streaming.codes`).
 
     basis, share : of the metric;   span : what brings the anchor to the scale of this loss
     judged_rows : the rows to judge by; default all, or a sample of them. Their scores are those of folds or of one
         refit; in both the code of all rows is kept.
-    start : weights (d, k) and intercepts (k,) near the answer
+    start : weights (d, k), or points of ``at``, and intercepts (k,) near the answer
+    at : the rows for iterations, if they are prepared already
     """
     anchor: FloatArray | None
     coupling: FloatArray | None = None
@@ -185,19 +187,41 @@ def learn_with_loss(
         anchor = anchor * span if anchored and anchor is not None else None
     rows = judged_sample(len(answers), seed) if judged_rows is None else judged_rows
     pulled = (np.diff(codes.indptr) > 0) & (anchor is not None or coupling is not None)
-    large = isinstance(X, sparse.csr_array) and min(X.shape) > _LARGE
-    affords = affords_coordinates(X.shape, 0 if basis is None else int(basis.shape[1]))
-    if coupling is None and centre and affords and (share or not large):
+    if coupling is None and centre and iterates(X):
+        at = IteratedRows(X, basis, share) if at is None else at
+        held = at.point(np.zeros((X.shape[1], answers.shape[1])) if anchor is None else anchor)
+        known = _left_out(answers, rows, seed)
+        U, intercept, scores = at.learn(answers, held, beta, loss, known, _LARGE_TOLERANCE, start)
+        scores = scores if rows is None else scores[rows]
+        return Arrival(at.weights(U), intercept, codes, rows, scores, reports, pulled, U)
+    if coupling is None and centre and affords_coordinates(X.shape, 0 if basis is None else int(basis.shape[1])):
         found = _learn_in_coordinates(X, answers, anchor, beta, loss, rows, seed, basis, share)
         return Arrival(found[0], found[1], codes, rows, found[2], reports, pulled)
     if share:
         raise DataError(f"a metric with the {loss} loss needs fewer rows or features than {X.shape}; set metric=None")
-    tolerance, refit = _LARGE_TOLERANCE if large and loss != "squared" else _NEW_TOLERANCE
+    tolerance, refit = _NEW_TOLERANCE
     weights, intercept, _ = solve_loss(X, answers, beta, loss, centre, anchor, coupling, tolerance, start)
     scores = refit_scores(
         X, answers, anchor, beta, loss, centre, rows, seed, coupling, refit, (weights, intercept)
     )  # fmt: skip
     return Arrival(weights, intercept, codes, rows, scores, reports, pulled)
+
+
+def _left_out(answers: FloatArray, rows: IntArray | None, seed: int) -> FloatArray:
+    """Which rows count in which refit of which label, (q, refits, k), else 0: without these rows, or five folds of all.
+
+    Each label has folds of its own, its positives spread evenly: they do not depend on its company.
+    """
+    (n_rows, n_labels), n_refits = answers.shape, 1 if rows is not None else min(_FOLDS, len(answers))
+    known = np.ones((n_rows, n_refits, n_labels))
+    if rows is not None:
+        known[rows] = 0.0
+        return known
+    order = np.random.default_rng(seed).permutation(n_rows)
+    for label in range(n_labels):
+        yes_first = order[np.argsort(answers[order, label] <= 0, kind="stable")]
+        known[yes_first, np.arange(n_rows) % n_refits, label] = 0.0
+    return known
 
 
 def _learn_in_coordinates(

@@ -26,11 +26,12 @@ from streamlabel.classifier.single_precision import SingleRidge
 from streamlabel.classifier.solve import FACTOR_LIMIT, solve_coupled, solve_prepared, too_large
 from streamlabel.data.files import available_memory
 from streamlabel.errors import ConvergenceWarning, DataError
+from streamlabel.stats.accelerator import accelerated
 from streamlabel.stats.label_gram import centred_cross, signed_label_gram
 from streamlabel.stats.spectral import RidgeFactor, make_factor
 from streamlabel.stats.threads import one_thread
 from streamlabel.streaming.blocks import ClassifierBlocks
-from streamlabel.streaming.calibration import decide, usual_threshold
+from streamlabel.streaming.calibration import decide, decide_blocks, usual_threshold
 from streamlabel.streaming.codes import judges_all, unseen_coupled_scores, unseen_scores
 from streamlabel.streaming.fit_plan import SAMPLED_ROWS, FitSize, check_fit_memory, plan_fit
 from streamlabel.streaming.inputs import Parameters, coded, settings_of_fit
@@ -43,6 +44,7 @@ from streamlabel.streaming.other_losses import (
     row_unit,
     solve_loss,
 )
+from streamlabel.streaming.pruned import MOST_HELD, WIDTH, SparseBlocks, fit_pruned
 from streamlabel.streaming.state import ModelState
 from streamlabel.streaming.trials import (
     LAM,
@@ -53,6 +55,7 @@ from streamlabel.structure.represent import represent
 from streamlabel.types import CSC, CSR, FloatArray, IntArray, SolveReport
 
 MOST_TUNED = 512  # labels by which the ridge strength of all is chosen
+MOST_TRIED = 2048  # labels that trials use of a model that is pruned
 _MOST_POSITIVE = 50
 RIDGE_TOLERANCE = 1e-4  # of ridge by iterations, on the relative residual
 
@@ -92,7 +95,10 @@ def fit_labels(
     classes: NDArray[Any] | None = None,
 ) -> ModelState:
     """Learn a model of these labels (n, m); ``source`` is what the user passed as X, to recognise it later."""
-    check_fit_memory(FitSize.of(X, labels), parameters.loss, available_memory())
+    pruned = parameters.prune is not None
+    check_fit_memory(FitSize.of(X, labels), parameters.loss, available_memory(), pruned=pruned)
+    if pruned:
+        return _fit_pruned(parameters, X, labels, names, source)
     learned = _learn(parameters, X, labels)
     rows, centre = learned.judged_rows, parameters.fit_intercept
     unseen, truth = learned.unseen, labels[rows]
@@ -120,6 +126,44 @@ def fit_labels(
         strength=learned.beta / row_unit(X, centre), classes=classes,
     )  # fmt: skip
     return state.with_rows(memory, _atoms(parameters, labels), parameters.dictionary)
+
+
+def _fit_pruned(
+    parameters: Parameters, X: CSR | FloatArray, labels: CSR, names: tuple[str, ...], source: Any
+) -> ModelState:
+    """Learn a model whose labels keep few of their weights each (`streaming.pruned`)."""
+    seed, prune, (n_rows, n_labels) = parameters.random_state, parameters.prune, labels.shape
+    assert prune is not None
+    beta = sampled_beta(X, labels, True, seed) if parameters.beta == "auto" else float(parameters.beta)
+    order = np.random.default_rng(seed).permutation(n_rows)
+    n_judged = max(min(len(FitMemory.sample(n_rows, seed, n_labels)), n_rows // 3), 1)
+    rows, held = np.sort(order[:n_judged]), np.sort(order[: max(n_judged, min(n_rows // 5, MOST_HELD))])
+    with one_thread():
+        learned = fit_pruned(X, labels, beta, prune, held, rows)
+    counts = np.asarray(labels.sum(axis=0), dtype=np.float64).ravel()
+    levels = learned.intercept.copy()
+    columns = labels.tocsc()
+    for start in range(0, n_labels, WIDTH):  # the mean score of the positive rows is that of their mean
+        part = slice(start, start + WIDTH)
+        sums = sparse.csc_array(X.T @ columns[:, part]).multiply(learned.weights[:, part]).sum(axis=0)
+        levels[part] += np.asarray(sums).ravel() / np.maximum(counts[part], 1.0)
+    decisions = decide_blocks(learned.unseen, labels[rows], parameters.threshold, levels)
+    reports = [
+        LabelReport(name, n_rows, n_yes, 0.0, None, False, beta)
+        for name, n_yes in zip(names, counts.astype(int).tolist(), strict=True)
+    ]
+    atoms = _atoms(parameters, labels)
+    few = atoms[:: -(-len(atoms) // MOST_TRIED)]
+    memory = FitMemory(
+        X, labels, learned.unseen[:, few].astype(np.float64), rows, learned.leverages, seed,
+        beta=beta, centre=True, hat=learned.hat, source=source, few=few,
+    )  # fmt: skip
+    state = ModelState.begin(
+        names, SparseBlocks(int(X.shape[1])).appended(learned.weights, learned.intercept), decisions, reports,
+        loss="squared", settings=settings_of_fit(parameters), beta=beta, strength=beta / row_unit(X, True),
+        least=learned.least,
+    )  # fmt: skip
+    return state.with_rows(memory, atoms, parameters.dictionary)
 
 
 def _levels(X: CSR | FloatArray, labels: CSR, weights: FloatArray, intercept: FloatArray) -> FloatArray:
@@ -164,6 +208,8 @@ def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept
         return fit_by_spectrum(X, labels, beta, fit_intercept, seed)
     if beta == "auto":
         beta = sampled_beta(X, labels, fit_intercept, seed)
+    if (ridge := accelerated("ridge", X, float(beta), fit_intercept, None)) is not None:
+        return fit_by_factor(X, labels, ridge, seed)
     if road == "single":
         try:
             with one_thread():  # a second one made it three times slower on shared cores
@@ -174,10 +220,15 @@ def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept
 
 
 def fit_by_spectrum(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
-    """Learn ridge by a factor of all rows, which is kept; its spectrum chooses the strength."""
-    beta, ridge, _ = _ridge(X, labels, beta, fit_intercept, seed)
+    """Learn ridge by a factor of all rows; its spectrum chooses the strength."""
+    return fit_by_factor(X, labels, _ridge(X, labels, beta, fit_intercept, seed)[1], seed)
+
+
+def fit_by_factor(X: CSR | FloatArray, labels: CSR, ridge: PreparedRidge, seed: int) -> PastFit:
+    """Learn ridge by a factor of all rows, which is kept."""
+    beta, fit_intercept = ridge.beta, ridge.centre
     n_rows, n_labels = labels.shape
-    weights, intercept = solve_prepared(ridge, X, labels.astype(np.float64))
+    weights, intercept = solve_prepared(ridge, labels.astype(np.float64))
     if not fit_intercept:  # targets 2B - 1: the solve is linear
         weights = 2.0 * weights - ridge.solve(np.ones((n_rows, 1)))
     rows = FitMemory.sample(n_rows, seed, int(labels.shape[1]))
@@ -278,14 +329,17 @@ def _ridge(
     """The ridge of all rows at the given strength, or at the best for (a sample of) the labels, with its factor."""
     if beta != "auto":
         return float(beta), make_ridge(X, float(beta), centre=fit_intercept), None
-    n_labels = int(labels.shape[1])
-    if n_labels > MOST_TUNED:
-        chosen = np.random.default_rng(seed).permutation(n_labels)[:MOST_TUNED]
-        labels = labels[:, np.sort(chosen)]
+    if labels.shape[1] > MOST_TUNED:
+        labels = labels[:, tuned_labels(int(labels.shape[1]), seed)]
     factor = make_factor(X, centre=fit_intercept)
     chosen_beta = best_beta(factor, coded(labels, fit_intercept), fit_intercept)
     hat = HatSpectrum.of(factor.eigenvalues, chosen_beta)
     return chosen_beta, make_ridge(X, chosen_beta, centre=fit_intercept, gram=factor.gram, hat=hat), factor
+
+
+def tuned_labels(n_labels: int, seed: int) -> IntArray:
+    """The labels by which the ridge strength of all is chosen: all of them, or a sample."""
+    return np.sort(np.random.default_rng(seed).permutation(n_labels)[:MOST_TUNED])
 
 
 def _no_codes(n_labels: int) -> CSC:

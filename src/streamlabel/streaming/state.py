@@ -6,6 +6,7 @@ taggers, explanations and exports read it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,7 @@ from scipy import sparse
 from streamlabel.streaming.blocks import ClassifierBlocks, LabelNames, SharedList
 from streamlabel.streaming.calibration import Decisions
 from streamlabel.streaming.kept_rows import FitMemory, LabelAnswers
+from streamlabel.streaming.pruned import pruned
 from streamlabel.streaming.trials import LabelReport
 from streamlabel.types import CSC, FloatArray, IntArray
 
@@ -25,13 +27,13 @@ from streamlabel.types import CSC, FloatArray, IntArray
 class LabelBatch:
     """A batch of k labels as they enter or leave a model.
 
-    weights : (d, k);   intercept : (k,);   codes : csc_array (labels, k)
+    weights : (d, k), or a csc_array;   intercept : (k,);   codes : csc_array (labels, k)
     positives : the positive rows of labels that were answered on every row of `fit` and may enter codes by these
         answers; None for the others
     """
 
     names: tuple[str, ...]
-    weights: FloatArray
+    weights: Any
     intercept: FloatArray
     decisions: Decisions
     reports: tuple[LabelReport, ...]
@@ -48,7 +50,7 @@ class ModelState:
     """Everything that a fitted model knows. An arrival makes a new one, which shares what did not change.
 
     names, classifiers, decisions, reports : label by label, in order of arrival
-    codes : blocks of columns, (labels known then, k) each
+    codes : (first label, block of columns (labels known then, k)), by the first label
     loss, beta, strength : of `fit`; beta is None, and strength (beta for rows of unit length) NaN, for adopted models
     settings : the parameters that what `fit` learned depends on
     n_fitted : the labels of `fit`, which come first
@@ -56,13 +58,14 @@ class ModelState:
     scored : the labels that may enter a code by their scores only
     basis : the directions of the labels of `fit`, for the metric; None before it is first used
     classes : what `fit` was given instead of labels, if that was a vector of classes
+    least : the weights that are smaller than this are not kept (`streaming.pruned`); None: all are
     """
 
     names: LabelNames
     classifiers: ClassifierBlocks
     decisions: Decisions
     reports: SharedList[LabelReport]
-    codes: tuple[CSC, ...]
+    codes: SharedList[tuple[int, CSC]]
     loss: str
     settings: Mapping[str, Any]
     n_fitted: int
@@ -73,11 +76,12 @@ class ModelState:
     scored: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     basis: FloatArray | None = None
     classes: NDArray[Any] | None = None
+    least: float | None = None
 
     @classmethod
     def begin(
         cls,
-        names: Iterable[str],
+        names: Iterable[str] | SharedList[str],
         classifiers: ClassifierBlocks,
         decisions: Decisions,
         reports: Iterable[LabelReport],
@@ -88,7 +92,7 @@ class ModelState:
         known = LabelNames.of(names)
         codes = sparse.csc_array((len(known), len(known))) if codes is None else codes
         facts.setdefault("n_fitted", len(known))
-        return cls(known, classifiers, decisions, SharedList.of(reports), (codes,), **facts)
+        return cls(known, classifiers, decisions, SharedList.of(reports), SharedList.of([(0, codes)]), **facts)
 
     def with_rows(
         self, memory: FitMemory, atoms: IntArray, dictionary: int | str, later: Sequence[tuple[int, IntArray]] = ()
@@ -115,8 +119,10 @@ class ModelState:
         )
 
     def fitted_classifiers(self) -> tuple[FloatArray, FloatArray]:
-        """Weights (d, f) and intercepts (f,) of the labels of `fit`."""
-        return self.classifiers.weights(np.arange(self.n_fitted)), self.classifiers.intercept[: self.n_fitted]
+        """Weights (d, f) and intercepts (f,) of the labels of `fit`, or of those of them that trials use."""
+        few = None if self.memory is None else self.memory.few
+        numbers = np.arange(self.n_fitted) if few is None else few
+        return self.classifiers.weights(numbers), self.classifiers.intercept[numbers]
 
     def neighbours(self, label: str, k: int) -> list[tuple[str, float]]:
         """The k labels with the largest weights (by size) in the code of a label, with sign; [] if it has none."""
@@ -127,13 +133,14 @@ class ModelState:
 
     def grown(self, new: LabelBatch, **changed: Any) -> ModelState:
         """The same labels, then new ones; ``changed`` are further fields that are other ones now."""
+        weights = new.weights if self.least is None else pruned(new.weights, self.least)
         return replace(
             self,
             names=self.names.appended(new.names),
-            classifiers=self.classifiers.appended(new.weights, new.intercept),
+            classifiers=self.classifiers.appended(weights, new.intercept),
             decisions=self.decisions.appended(new.decisions),
             reports=self.reports.appended(new.reports),
-            codes=(*self.codes, new.codes),
+            codes=self.codes.appended([(len(self.names), new.codes)]),
             **changed,
         )
 
@@ -143,7 +150,7 @@ class ModelState:
         numbers, chosen = np.arange(first, stop), slice(first, stop)
         return LabelBatch(
             tuple(self.names[number] for number in numbers.tolist()),
-            self.classifiers.weights(numbers),
+            self.classifiers.columns(numbers),
             self.classifiers.intercept[chosen],
             self.decisions.take(chosen),
             tuple(self.reports[number] for number in numbers.tolist()),
@@ -168,14 +175,12 @@ class ModelState:
         codes = sparse.csc_array(everything.codes[kept][:, kept])
         smaller = ModelState.begin(
             [everything.names[old] for old in kept.tolist()],
-            ClassifierBlocks(self.classifiers.n_features).appended(
-                everything.weights[:, kept], everything.intercept[kept]
-            ),
+            self.classifiers.empty().appended(everything.weights[:, kept], everything.intercept[kept]),
             everything.decisions.take(kept),
             [everything.reports[old] for old in kept.tolist()],
             codes,
             loss=self.loss, settings=self.settings, beta=self.beta, strength=self.strength, basis=self.basis,
-            n_fitted=n_fitted,
+            n_fitted=n_fitted, least=self.least,
         )  # fmt: skip
         if self.memory is None:
             return smaller
@@ -186,25 +191,28 @@ class ModelState:
         ]
         return smaller.with_rows(self.memory, self.atoms, self.settings["dictionary"], later)
 
+    def _place(self, number: int) -> int:
+        """The place of the block with the code of a label."""
+        return bisect_right(self.codes, number, key=lambda block: block[0]) - 1
+
     def _block_of(self, number: int) -> tuple[CSC, int]:
         """The block with the code of a label, and its place there."""
-        for block in self.codes:
-            if number < block.shape[1]:
-                break
-            number -= block.shape[1]
-        return block, number
+        start, block = self.codes[self._place(number)]
+        return block, number - start
 
     def _codes(self, first: int, stop: int) -> CSC:
         """The codes of some labels, (labels, stop - first)."""
-        found, start = [], 0
-        for block in self.codes:
+        found = []
+        for place in range(self._place(first), len(self.codes)):
+            start, block = self.codes[place]
+            if start >= stop:
+                break
             inside = slice(max(first - start, 0), max(min(stop - start, block.shape[1]), 0))
             if inside.start < inside.stop:
                 indptr = block.indptr[inside.start : inside.stop + 1]
                 span = slice(indptr[0], indptr[-1])
                 parts = (block.data[span], block.indices[span], indptr - indptr[0])
                 found.append(sparse.csc_array(parts, shape=(len(self.names), inside.stop - inside.start)))
-            start += block.shape[1]
         if not found:
             return sparse.csc_array((len(self.names), 0))
         return found[0] if len(found) == 1 else sparse.csc_array(sparse.hstack(found, format="csc"))

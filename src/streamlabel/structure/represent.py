@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.errors import ConvergenceWarning, DataError
+from streamlabel.stats.accelerator import accelerated
 from streamlabel.stats.threads import one_thread
 from streamlabel.structure.lasso import duality_gap, kkt_violation, lam_max, solve_active_set, solve_coordinate_descent
 from streamlabel.types import CSC, FloatArray, IntArray, SolveReport
@@ -210,12 +211,34 @@ def represent(
     if not np.isfinite(task.correlations).all():
         raise DataError("the correlations of the labels contain NaN or infinity")
     with one_thread():
-        if executor is None:
+        if (found := accelerated("lasso", label_gram, task, tol)) is not None:
+            columns = _finished(label_gram, task, tol, *found)
+        elif executor is None:
             columns = solve_columns(label_gram, task, solver, tol)
         else:
             solve = partial(_solve_chunk, label_gram, solver, tol)
             columns = [column for chunk in executor.map(solve, task.split(_CHUNK)) for column in chunk]
     return _certified(columns, n_labels, allowed, tol)
+
+
+def _finished(
+    label_gram: FloatArray, task: ColumnTask, tol: float, codes: FloatArray, gaps: FloatArray, rounds: IntArray
+) -> list[SolvedColumn]:
+    """The columns of codes (m, k) that a device found; those that are not solved yet are finished here."""
+    columns = []
+    for j, gap in enumerate(gaps.tolist()):
+        if gap <= tol:
+            rows = np.flatnonzero(codes[:, j])
+            report = SolveReport("active_set", int(rounds[j]), gap, tol, True, "on the device")
+            columns.append(SolvedColumn(rows, codes[rows, j], report))
+            continue
+        start = np.ascontiguousarray(codes[:, j])
+        lam, own = float(task.lams[j]), None if task.own[j] < 0 else int(task.own[j])
+        energy, correlation = float(task.energies[j]), task.correlations[j]
+        columns.append(
+            solve_column(label_gram, correlation, energy, lam, "active_set", excluded=own, start=start, tol=tol)
+        )
+    return columns
 
 
 def lasso_path(

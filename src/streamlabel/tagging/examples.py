@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -69,6 +69,17 @@ class LabelExamples:
             parts=self.parts,
             newer=since if self.parts else None,
         )
+
+    def without(self, withdrawn: Iterable[str | bytes]) -> LabelExamples:
+        """These answers but for those to some texts, given as texts or digests; a store then has them all to write."""
+        gone = {digest(one) if isinstance(one, str) else bytes(one) for one in withdrawn}
+        kept = np.array([one.tobytes() not in gone for one in self.digests], dtype=bool)
+        if len(gone) != len(kept) - kept.sum():
+            raise DataError("a text that is withdrawn has no answer; give texts, or their digests, that were answered")
+        if not gone:
+            return self
+        columns = {name: getattr(self, name)[kept] for name in ("rows", "digests", "answers", "asked")}
+        return replace(self, **columns, parts=(), newer=None)
 
     def judged(self, estimate: Estimate | None) -> LabelExamples:
         """The same answers with another estimate."""
@@ -146,7 +157,8 @@ def _estimate_content(estimate: Estimate) -> dict[str, Any]:
 def _estimate(content: Any) -> Estimate:
     precision, recall, average_precision, rate = (_interval(content[key]) for key in _INTERVALS)
     counts = float(content["fires"]), int(content["n_pool"]), int(content["n_asked"])
-    known = Estimate(precision, recall, average_precision, rate, *counts)
+    more = (content.get(key) for key in ("of_name", "reached", "alone"))  # older models have none of them
+    known = Estimate(precision, recall, average_precision, rate, *counts, *(one and float(one) for one in more))
     if not 0.0 <= known.fires <= 1.0 or known.n_pool < 0 or known.n_asked < 0:
         raise ValueError("a number of its estimate is out of range")
     return known

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from streamlabel.data.text import TextVectorizer
 from streamlabel.stats.threads import one_thread
+from streamlabel.store.stored_rows import LEARNING
 from streamlabel.streaming.calibration import Estimate, estimate_data
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.found_trials import FoundRecipe
 from streamlabel.streaming.judgement import Judgement
 from streamlabel.streaming.trials import Clarity
 from streamlabel.tagging.examples import LabelExamples
+from streamlabel.tagging.names import spelled
 from streamlabel.tagging.text_answers import Answers
 
 
@@ -69,8 +73,8 @@ class LearnReport:
     estimate : how good it is thought to be on texts like those of the pool, or of the sample; None if it has neither
     pool : where the pool came from: "given", "fit" or "" for none
     name_gain : what names are worth in trials, in points; 0 if the name was not used
-    n_unknown_words, unknown_words : words of new yes texts that the vectoriser does not know, and from which nothing is
-        learned: how many, and up to 20 of them, those of the most texts first
+    n_unknown_words, unknown_words : words of the name and of new yes texts that the vectoriser does not know, and from
+        which nothing is learned: how many, and up to 20 of them, the name's first, then those of the most texts
     clarity : how clear it was in trials that the past is (or is not) of use; None if nothing was tried
     """
 
@@ -130,8 +134,10 @@ def report_answers(
     n_yes, n_no = len(answers.yes), len(answers.no)
     if known is not None:
         n_yes, n_no = int(known.answers.sum()), int((~known.answers).sum())
-    unknown = unknown_words(vectorizer, (key for key in answers.yes if isinstance(key, str)))
     gain = 0.0 if facts is None or not any(facts[0].weights) else facts[0].gain
+    named = unknown_words(vectorizer, [spelled(answers.name)] if gain else [])
+    told = unknown_words(vectorizer, (key for key in answers.yes if isinstance(key, str)))
+    unknown = list(dict.fromkeys([*named, *told]))
     estimate = None if known is None else known.estimate
     report = report_label(model, answers.name, n_yes, n_no, seconds, unknown=unknown, pool=pool, name_gain=gain)
     if report.estimate is None and estimate is not None:  # a store does not keep it in the classifier
@@ -164,3 +170,24 @@ def report_data(report: LearnReport) -> dict[str, Any]:
 def fires_data(fires: tuple[int, int] | None) -> dict[str, int] | None:
     """Convert the counts of `count_fires` to JSON values."""
     return None if fires is None else {"n_yes": fires[0], "n_looked_at": fires[1]}
+
+
+def learn_rows(store: Any, name: str, X: Any, answers: Any, *, dry_run: bool = False) -> LearnReport:
+    """Learn a label of a `ModelStore` that takes rows, X (n, d), from an answer for each, and report on it."""
+    begin = time.perf_counter()
+    kept_dense = LEARNING in store.parts() and not store.get_part(LEARNING).content["sparse"]
+    if kept_dense and not isinstance(X, np.ndarray):  # rows of fit are recognised in the form in which they are kept
+        X = X.toarray()
+    elif not kept_dense and isinstance(X, np.ndarray):
+        X = sparse.csr_array(X)
+    if dry_run:
+        grown = store.model().add_labels(X, answers, [name])
+    else:
+        store.add_labels(X, answers, [name])
+        grown = store.model()
+    learned = grown.reports_[-1]
+    return LearnReport(
+        name, learned.n_yes, learned.n_rows - learned.n_yes, 0, tuple(grown.neighbours(name)),
+        bool(learned.anchored or learned.share), float(grown.thresholds_[-1]), time.perf_counter() - begin,
+        count_fires(grown, len(grown.label_names_) - 1),
+    )  # fmt: skip

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array
 
 from streamlabel.data.terms import check_texts
+from streamlabel.data.text import TextVectorizer
 from streamlabel.errors import DataError
 from streamlabel.metrics.topk import check_k
 from streamlabel.streaming.classifier import StreamingLabelClassifier
@@ -63,6 +64,12 @@ class ReadingTagger(BaseEstimator):
             for row in np.asarray((scores > state.decisions.thresholds) & known[:, None])
         ]
 
+    def scores_of(self, texts: Iterable[str], labels: Iterable[str]) -> tuple[FloatArray, BoolArray]:
+        """The scores (n, k) of some labels, and which texts have a known word, (n,)."""
+        numbers = np.array([self._number(label) for label in labels], dtype=np.intp)
+        X = self._features(check_texts(texts))
+        return self.classifier_.state_.classifiers.scores(X, numbers), filled_rows(X)
+
     def knows(self, texts: Iterable[str]) -> list[bool]:
         """Whether the vectoriser finds a known word in each text; a text without one scores as an empty one."""
         self._check_fitted()
@@ -106,6 +113,8 @@ class ReadingTagger(BaseEstimator):
     def _features(self, texts: list[str]) -> Any:
         """The texts as float64 rows, sparse (csr_array) or dense, as the classifier keeps them."""
         rows = self.vectorizer_.transform(texts)
+        if isinstance(self.vectorizer_, TextVectorizer):  # its rows need no check
+            return canonical_rows(rows)
         return canonical_rows(check_array(rows, accept_sparse="csr", dtype=np.float64))
 
     def _no_rows(self) -> Any:

@@ -253,18 +253,19 @@ class Tagger(ReadingTagger):
         about: str = "",
         pool: Iterable[str] | TextPool | None = None,
         precision: float | None = None,
+        withdrawn: Iterable[str | bytes] = (),
     ) -> LearnReport:
         """Learn a label further: from the answers it has and from these, which count where they contradict.
 
         asked : these texts were put as questions (`next`), not found because of their answer; only then do they tell
             how often the label is right
+        withdrawn : texts, or their digests, whose answers it has and shall forget
         precision : put the threshold where at least this precision is expected, instead of the best F1
         """
         number = self._grown_label(name)
         name = self.classifier_.state_.names[number]
-        return self._learn(
-            (name,), [(yes, no)], {name: about}, pool, False, number, more=True, asked=asked, precision=precision
-        )[0]
+        rest: dict[str, Any] = {"asked": asked, "precision": precision, "withdrawn": tuple(withdrawn)}
+        return self._learn((name,), [(yes, no)], {name: about}, pool, False, number, more=True, **rest)[0]
 
     def answer(self, label: str, text: str, yes: bool, *, pool: Iterable[str] | TextPool | None = None) -> LearnReport:
         """Answer one question (`next`) about a label, and learn it again from all of its answers.
@@ -288,7 +289,7 @@ class Tagger(ReadingTagger):
     def next(self, label: str, pool: Iterable[str] | TextPool, n: int = 10) -> list[Question]:
         """The n texts of a pool whose answers would help a label most, the best first (`tagging.questions`)."""
         n, number = check_k(n), self._number(label)
-        looked, known = self.pool(pool), self._examples(number)
+        looked, known = self.pool(pool), self.examples(label)
         looked = looked if known is None else looked.without(known.digests)
         filled = np.flatnonzero(filled_rows(looked.rows))
         if not filled.size:
@@ -303,8 +304,17 @@ class Tagger(ReadingTagger):
 
     def estimate(self, label: str) -> Estimate | None:
         """How good a label was thought to be when it was learned; None if nothing was estimated."""
-        known = self._examples(self._number(label))
+        known = self.examples(label)
         return None if known is None else known.estimate
+
+    def examples(self, label: str) -> LabelExamples | None:
+        """The answers that a label was learned from, without the texts; None if they were not kept."""
+        number = self._number(label)
+        if self._store is None:
+            return self._kept.get(self.classifier_.state_.names[number])
+        n_features, path = self.classifier_.n_features_in_, self._store.path
+        contents = self._store.beside(number)
+        return LabelExamples.from_parts(contents, n_features, path) if contents else None
 
     def save(
         self, path: str | os.PathLike[str], *, keep_rows: bool = True, private: bool = True, actor: str = ""
@@ -451,6 +461,7 @@ class Tagger(ReadingTagger):
         more: bool = False,
         asked: bool = False,
         precision: float | None = None,
+        withdrawn: tuple[str | bytes, ...] = (),
     ) -> list[LearnReport]:
         """Learn labels, or one of this number again; ``more``: from the answers that it has, too."""
         begin = time.perf_counter()
@@ -458,7 +469,8 @@ class Tagger(ReadingTagger):
         batch = [
             read_answers(name, *two_sides(name, sides), self._index) for name, sides in zip(names, given, strict=True)
         ]
-        if more and pool is precision is None and not any(one.keys or about.get(one.name) for one in batch):
+        nothing = pool is precision is None and not withdrawn
+        if more and nothing and not any(one.keys or about.get(one.name) for one in batch):
             raise DataError(f"nothing new about {names[0]!r}; give texts for yes or for no, a description or a pool")
         looked = self._judging(pool)
         found: dict[str, LabelExamples] = {}
@@ -472,7 +484,8 @@ class Tagger(ReadingTagger):
         else:
             found = {one.name: self._new_examples(one, about.get(one.name, ""), asked) for one in batch}
             if more and number is not None:
-                found = {name: self._kept_of(number).joined(newer) for name, newer in found.items()}
+                known = self._kept_of(number).without(withdrawn)
+                found = {name: known.joined(newer) for name, newer in found.items()}
             filled = filled_rows(looked.rows)
             for name, one in found.items():
                 if one.answers.any() and not filled_rows(one.rows[one.answers]).any():
@@ -481,13 +494,13 @@ class Tagger(ReadingTagger):
                 if not left[name].size:
                     problem = "the pool holds no text that is not answered and has a word that is known"
                     raise DataError(f"{problem}; give texts that nobody has looked at")
+            rows = None if pool is None else looked.rows
             grow = functools.partial(
-                self._grown_from, found=found, pool=looked.rows, left=left, facts=facts, precision=precision
+                self._grown_from, found=found, pool=rows, left=left, facts=facts, precision=precision
             )
         self._put(grow, names, found, number)
-        seconds = time.perf_counter() - begin
         where = "" if not found else "fit" if pool is None else "given"
-        model, words, reports = self.classifier_, self.vectorizer_, []
+        seconds, model, words, reports = time.perf_counter() - begin, self.classifier_, self.vectorizer_, []
         for said in batch:
             report = report_answers(model, words, said, found.get(said.name), facts.get(said.name), where, seconds)
             n_background = Pool.n_background(len(left.get(said.name, ())))
@@ -543,18 +556,9 @@ class Tagger(ReadingTagger):
         memory = self.classifier_.state_.memory
         return None if memory is None else TextPool(memory.X, self._index.digests)
 
-    def _examples(self, number: int) -> LabelExamples | None:
-        """The answers that a label was learned from; None if they were not kept."""
-        if self._store is None:
-            return self._kept.get(self.classifier_.state_.names[number])
-        contents = self._store.beside(number)
-        if not contents:
-            return None
-        return LabelExamples.from_parts(contents, self.classifier_.n_features_in_, self._store.path)
-
     def _kept_of(self, number: int) -> LabelExamples:
-        if (known := self._examples(number)) is None:
-            name = self.classifier_.state_.names[number]
+        name = self.classifier_.state_.names[number]
+        if (known := self.examples(name)) is None:
             problem = f"the answers that {name!r} was learned from are not kept"
             raise ConflictError(f"{problem}; relearn({name!r}, ...) with all of its answers")
         return known
