@@ -6,15 +6,19 @@ import importlib
 import shutil
 import warnings
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from streamlabel import Tagger
-from streamlabel.serve.access import Gate, names_of
+from streamlabel.serve.access import Gate, TokenFile, add_token, names_of
 from streamlabel.serve.live_tagger import LivingTagger
 from tagged_texts import tagged_texts
+
+NEEDED = ("jinja2", "msgspec", "prometheus_client", "starlette", "uvicorn")
+collect_ignore_glob = ["test_*.py"] if any(find_spec(name) is None for name in NEEDED) else []  # the extra serve
 
 
 @pytest.fixture(scope="session")
@@ -56,5 +60,26 @@ def client(living: LivingTagger, loopback: Gate, testclient: Any) -> Iterator[An
 
     with testclient.TestClient(
         create_app(living, loopback), base_url="http://127.0.0.1:8000", raise_server_exceptions=False
+    ) as found:
+        yield found
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> dict[str, str]:
+    """A token of each scope in a file, the file's name among them."""
+    path = tmp_path / "tokens.json"
+    return {"file": str(path)} | {
+        scope: add_token(path, f"{scope}er", scope)[0] for scope in ("read", "annotate", "admin")
+    }
+
+
+@pytest.fixture
+def guarded(living: LivingTagger, secrets: dict[str, str], testclient: Any) -> Iterator[Any]:
+    """A client of a service that asks for tokens."""
+    from streamlabel.serve.app import create_app
+
+    gate = Gate(names_of("127.0.0.1", "127.0.0.1"), TokenFile(Path(secrets["file"])))
+    with testclient.TestClient(
+        create_app(living, gate), base_url="http://127.0.0.1:8000", raise_server_exceptions=False
     ) as found:
         yield found

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import socket
+import stat
+import sys
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from streamlabel.errors import DataError, NotFoundError, StreamlabelError
-from streamlabel.serve.access import Gate, Refusal, host_name, is_loopback, names_of, read_token
+from streamlabel.errors import ConflictError, DataError, NotFoundError, StreamlabelError
+from streamlabel.serve.access import (
+    Gate,
+    Refusal,
+    Token,
+    TokenFile,
+    add_token,
+    host_name,
+    is_loopback,
+    names_of,
+    read_tokens,
+    revoke_token,
+)
 from streamlabel.serve.server import address_of, listen, url_of
 
-TOKEN = "k" * 32
 
-
-def passes(gate: Gate, *headers: tuple[bytes, bytes]) -> int:
+def passes(gate: Gate, *headers: tuple[bytes, bytes], scope: str = "read") -> int:
     """200, or the status of the refusal."""
     try:
-        gate.check(headers)
+        gate.require(gate.check(headers), scope)
     except Refusal as refusal:
         return refusal.status
     return 200
@@ -82,49 +96,110 @@ def test_what_is_no_name_of_a_host(name: str) -> None:
         host_name(name)
 
 
-@pytest.mark.parametrize(
-    ("header", "status"),
-    [
-        (f"Bearer {TOKEN}", 200),
-        (f"bearer  {TOKEN}", 200),
-        (f"Bearer {TOKEN}x", 401),
-        (f"Bearer {TOKEN[:-1]}", 401),
-        (f"Basic {TOKEN}", 401),
-        (TOKEN, 401),
-        ("Bearer", 401),
-        ("", 401),
-    ],
-)
-def test_a_token_is_asked_for(header: str, status: int) -> None:
-    gate = Gate(None, TOKEN)
-    assert passes(gate, (b"host", b"any.example"), (b"authorization", header.encode())) == status
-    assert passes(gate, (b"host", b"any.example")) == 401
+def basic(password: str) -> str:
+    return "Basic " + base64.b64encode(f"anybody:{password}".encode()).decode()
 
 
-def test_the_gate_stands_before_every_route(living: Any, testclient: Any) -> None:
-    from streamlabel.serve.app import create_app
+def test_a_token_is_asked_for(secrets: dict[str, str]) -> None:
+    """As Bearer, as the password of Basic, or as the cookie; nothing else, and no other token."""
+    gate, good, host = Gate(None, TokenFile(Path(secrets["file"]))), secrets["read"], (b"host", b"any.example")
+    for header, status in {
+        f"Bearer {good}": 200, f"bearer  {good}": 200, basic(good): 200,
+        f"Bearer {good}x": 401, f"Bearer {good[:-1]}": 401, f"Basic {good}": 401, basic("x"): 401,
+        good: 401, "Bearer": 401, "": 401, "Basic ?": 401, f"Digest {good}": 401, "Bearer \xff": 401,
+    }.items():  # fmt: skip
+        assert passes(gate, host, (b"authorization", header.encode("latin-1"))) == status, header
+    for cookie, status in {
+        f"streamlabel_token={good}": 200, f"a=b; streamlabel_token={good}": 200, f"token={good}": 401,
+        f"streamlabel_token={good}x": 401,
+    }.items():  # fmt: skip
+        assert passes(gate, host, (b"cookie", cookie.encode())) == status, cookie
+    assert passes(gate, host) == 401
+    twice = (b"authorization", f"Bearer {good}".encode())
+    assert passes(gate, host, twice, twice) == 401
 
-    gate = Gate(names_of("127.0.0.1", "127.0.0.1"), TOKEN)
-    client = testclient.TestClient(create_app(living, gate), base_url="http://127.0.0.1:8000")
-    for path in ("/health", "/nothing"):
-        said = client.get(path)
+
+@pytest.mark.parametrize(("held", "allowed"), [("read", 1), ("annotate", 2), ("admin", 3)])
+def test_a_scope_allows_what_the_ones_before_it_allow(secrets: dict[str, str], held: str, allowed: int) -> None:
+    gate = Gate(None, TokenFile(Path(secrets["file"])))
+    header = (b"authorization", f"Bearer {secrets[held]}".encode())
+    found = [passes(gate, header, scope=scope) for scope in ("read", "annotate", "admin")]
+    assert found == [200] * allowed + [403] * (3 - allowed)
+
+
+def test_the_gate_stands_before_every_route(guarded: Any, secrets: dict[str, str]) -> None:
+    for path in ("/labels", "/nothing", "/metrics", "/docs", "/openapi.json", "/labels/livez"):
+        said = guarded.get(path)
         assert (said.status_code, said.headers["www-authenticate"]) == (401, "Bearer")
-        assert client.get(path, headers={"host": "evil.example"}).status_code == 421
+        assert guarded.get(path, headers={"host": "evil.example"}).status_code == 421
         assert "error" in said.json()
-    assert client.get("/health", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
-    assert TOKEN not in repr(gate)
+    for path in ("/livez", "/readyz"):
+        assert guarded.get(path).status_code == 200
+        assert guarded.get(path, headers={"host": "evil.example"}).status_code == 421
+    assert guarded.get("/labels", headers={"authorization": f"Bearer {secrets['read']}"}).status_code == 200
+    assert not any(secret in repr(Gate(None, TokenFile(Path(secrets["file"])))) for secret in secrets.values())
 
 
-def test_tokens_in_files(tmp_path: Path) -> None:
-    path = tmp_path / "token"
-    path.write_text(f"{TOKEN}\n")
-    assert read_token(path) == TOKEN
-    for content in ("short", "two words that are quite long", "ü" * 30, "x" * 5000, "line\n" * 10):
-        path.write_text(content, encoding="utf-8")
-        with pytest.raises(DataError):
-            read_token(path)
-    with pytest.raises(NotFoundError):
-        read_token(tmp_path / "none")
+def test_a_file_has_no_token_and_nobody_else_reads_it(secrets: dict[str, str]) -> None:
+    path = Path(secrets["file"])
+    content = path.read_text()
+    assert not any(secrets[scope] in content for scope in ("read", "annotate", "admin"))
+    assert sha256(secrets["read"].encode()).hexdigest() in content
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 or sys.platform == "win32"
+    assert [(one.name, one.scope) for one in read_tokens(path)] == [
+        ("reader", "read"), ("annotateer", "annotate"), ("adminer", "admin"),
+    ]  # fmt: skip
+
+
+def test_a_token_that_is_revoked_or_over_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tokens.json"
+    (first, _), (short, made) = add_token(path, "ann", "read"), add_token(path, "bob", "read", "30d")
+    known = TokenFile(path)
+    assert made.expires is not None
+    assert datetime.fromisoformat(made.expires) - datetime.fromisoformat(made.created) == timedelta(days=30)
+    assert (getattr(known.find(first), "name", None), getattr(known.find(short), "name", None)) == ("ann", "bob")
+    revoke_token(path, "ann")
+    assert known.find(first) is None
+    again, _ = add_token(path, "ann", "admin")
+    assert known.find(first) is None
+    assert known.find(again) == next(one for one in read_tokens(path) if one.name == "ann")
+    past = Token("bob", "read", made.sha256, made.created, (datetime.now(UTC) - timedelta(seconds=1)).isoformat())
+    assert (past.is_over, made.is_over) == (True, False)
+
+
+def test_a_file_that_breaks_lets_nobody_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "tokens.json"
+    secret, _ = add_token(path, "ann", "read")
+    known, whole = TokenFile(path), path.read_bytes()
+    for content in (b"{", b"[]", b'{"tokens": [{"name": 1}]}', whole.replace(b'"read"', b'"god"'), None):
+        path.unlink()
+        if content is not None:
+            path.write_bytes(content)
+        assert known.find(secret) is None
+        assert "no token is known" in caplog.text
+        path.write_bytes(whole)
+        assert known.find(secret) is not None
+        caplog.clear()
+
+
+def test_what_is_refused_of_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.json"
+    with pytest.raises(NotFoundError, match="token add"):
+        TokenFile(path)
+    add_token(path, "ann", "read")
+    with pytest.raises(ConflictError, match="revoke"):
+        add_token(path, "ann", "admin")
+    for name in ("", "a\nb", "-x", "x" * 65):
+        with pytest.raises(DataError, match="no name of a token"):
+            add_token(path, name, "read")
+    for span in ("30", "d", "-1d", "1y", "1.5d"):
+        with pytest.raises(DataError, match="30d"):
+            add_token(path, "bob", "read", span)
+    with pytest.raises(NotFoundError, match="token list"):
+        revoke_token(path, "bob")
+    path.write_text("secret")
+    with pytest.raises(DataError, match="no file of tokens"):
+        add_token(path, "bob", "read")
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from streamlabel.errors import Hint
 from streamlabel.serve import app, live_tagger
 from streamlabel.serve import routes as answers
 from streamlabel.serve.access import BROKEN, BUSY, SERVICE_WORDS, Gate
-from streamlabel.serve.app import HEADERS, READERS
+from streamlabel.serve.app import HEADERS, QUICK, READERS
 from streamlabel.serve.live_tagger import LivingTagger, RecentTexts
-from streamlabel.serve.routes import MOST_BYTES, MOST_K, MOST_TEXTS
+from streamlabel.serve.requests import MOST_BYTES, MOST_K, MOST_TEXTS
 from tagged_texts import tagged_texts
 
 DATA = tagged_texts(200, 60)
@@ -39,7 +39,7 @@ def assert_headers(said: Any) -> None:
 
 def test_health_counts(client: Any, model: Path) -> None:
     store = ModelStore.open(model)
-    said = client.get("/health")
+    said = client.get("/readyz")
     assert said.status_code == 200
     assert said.json() == {"ok": True, "revision": 1, "n_labels": len(store.label_names), "read_only": False}
     assert {b"cache-control", b"content-security-policy", b"x-content-type-options"} == {name for name, _ in HEADERS}
@@ -51,8 +51,8 @@ def test_the_first_page_and_the_help_list_every_route(client: Any) -> None:
     assert said.status_code == 200
     assert (said.json()["service"], said.json()["revision"]) == ("streamlabel", 1)
     found = {(one["method"], one["path"]): one["about"] for one in said.json()["routes"]}
-    assert {("GET", "/"), ("POST", "/suggest"), ("DELETE", "/labels/{id}")} <= set(found)
-    assert list(found) == [(one.method, one.path) for one in answers.ROUTES]
+    assert {("GET", "/"), ("POST", "/suggest"), ("DELETE", "/labels/{label}"), ("GET", "/docs")} <= set(found)
+    assert list(found)[: len(answers.ROUTES)] == [(one.method, one.path) for one in answers.ROUTES]
     lines = [line.split(maxsplit=2) for line in CliRunner().invoke(main, ["serve", "--help"]).stdout.splitlines()]
     assert all([method, path, about] in lines for (method, path), about in found.items())
 
@@ -130,7 +130,7 @@ def test_a_label_is_learned_retired_and_brought_back(client: Any, model: Path) -
     (number,) = [one["id"] for one in client.get("/labels").json()["labels"] if one["name"] == "football"]
     assert client.delete(f"/labels/{number}").json() == {"revision": 3}
     assert "football" not in ModelStore.open(model).label_names
-    assert client.get("/health").json()["n_labels"] == len(reopened.label_names_) - 1
+    assert client.get("/readyz").json()["n_labels"] == len(reopened.label_names_) - 1
     assert client.post("/rollback", json={"revision": 2}).json() == {"revision": 4}
     again = {one["label"]: one["score"] for one in client.post("/suggest", json=asked).json()["results"][0]}
     assert again == found
@@ -152,30 +152,35 @@ def test_labels_learned_in_two_requests_are_those_of_one_tagger(client: Any, mod
 @pytest.mark.parametrize(
     ("path", "body", "status", "message"),
     [
-        ("/suggest", {}, 400, "'texts' is missing"),
-        ("/suggest", {"texts": "one"}, 400, "list"),
-        ("/suggest", {"texts": [1]}, 400, r"texts[0] is of type int"),
-        ("/suggest", {"texts": ["x"], "k": 0}, 400, "k must be"),
-        ("/suggest", {"texts": ["x"], "k": True}, 400, "k must be"),
-        ("/suggest", {"texts": ["x"], "k": MOST_K + 1}, 400, f"1 to {MOST_K}"),
-        ("/suggest", {"texts": ["x"], "top": 3}, 400, "'top' is not known"),
-        ("/suggest", {"texts": ["x"] * (MOST_TEXTS + 1)}, 400, "at most 1,000"),
-        ("/suggest", {"texts": ["x"] * 201, "k": MOST_K}, 400, "201 texts with k 100 are too many; at most 20,000"),
-        ("/suggest", [], 400, "JSON object"),
-        ("/suggest", {"texts": ["\ud800"]}, 400, "surrogate"),
+        ("/suggest", {}, 422, "send either texts, a list, or text"),
+        ("/suggest", {"texts": "one"}, 422, "texts is of type str; it must be a list"),
+        ("/suggest", {"texts": [1]}, 422, "texts[0] is of type int; it must be a string"),
+        ("/suggest", {"texts": ["x"], "k": 0}, 422, "k is too small; it must be a whole number, at least 1"),
+        ("/suggest", {"texts": ["x"], "k": True}, 422, "k is of type bool; it must be a whole number"),
+        (
+            "/suggest",
+            {"texts": ["x"], "k": MOST_K + 1},
+            422,
+            f"k is too large; it must be a whole number, at most {MOST_K}",
+        ),
+        ("/suggest", {"texts": ["x"], "top": 3}, 422, "'top' is not known; there are k, text, texts"),
+        ("/suggest", {"texts": ["x"] * (MOST_TEXTS + 1)}, 422, "at most 1,000"),
+        ("/suggest", {"texts": ["x"] * 201, "k": MOST_K}, 422, "201 texts with k 100 are too many; at most 20,000"),
+        ("/suggest", [], 422, "JSON object"),
+        ("/suggest", {"texts": ["\ud800"]}, 400, "not JSON"),
         ("/explain", {"text": "x", "label": "no such"}, 404, "'no such'"),
-        ("/labels", {"name": "a", "yes": []}, 400, "no word of its name is known here"),
-        ("/labels", {"name": "a", "yes": ["zzzzz"]}, 400, "nothing can be learned"),
-        ("/labels", {"name": "a", "yes": YES, "no": YES}, 400, "keep one of the two"),
-        ("/labels", {"name": "", "yes": YES}, 400, "1 to 200"),
-        ("/labels", {"name": "a\0b", "yes": YES}, 400, "control character"),
+        ("/labels", {"name": "a", "yes": []}, 422, "no word of its name is known here"),
+        ("/labels", {"name": "a", "yes": ["zzzzz"]}, 422, "nothing can be learned"),
+        ("/labels", {"name": "a", "yes": YES, "no": YES}, 422, "keep one of the two"),
+        ("/labels", {"name": "", "yes": YES}, 422, "name has too few characters; at least 1"),
+        ("/labels", {"name": "a\0b", "yes": YES}, 422, "control character"),
         ("/labels", {"name": "farming", "yes": YES}, 409, "known already; choose another name, send answers"),
         ("/labels", {"name": " farming\t", "yes": YES}, 409, "'farming' is known already"),
-        ("/labels", {"name": " \u00a0", "yes": YES}, 400, "1 to 200"),
+        ("/labels", {"name": " \u00a0", "yes": YES}, 422, "1 to 200"),
         ("/rollback", {"revision": 99}, 404, "no revision 99"),
-        ("/rollback", {"revision": "1"}, 400, "whole number"),
+        ("/rollback", {"revision": "1"}, 422, "revision is of type str; it must be a whole number"),
         ("/nothing", {}, 404, "Not Found"),
-        ("/health", {}, 405, "Not Allowed"),
+        ("/readyz", {}, 405, "Not Allowed"),
     ],
 )
 def test_what_is_refused(client: Any, model: Path, path: str, body: Any, status: int, message: str) -> None:
@@ -189,7 +194,8 @@ def test_what_is_refused(client: Any, model: Path, path: str, body: Any, status:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"\xff", b'{"texts": [NaN]}', b"[" * 100_000, b'{"k": ' + b"9" * 5000 + b"}"]
+    "content",
+    [b"", b"{", b"\xff", b'{"texts": [NaN]}', b"[" * 100_000, b'{"texts": [1], ', b'{"texts": ["\xed\xa0\x80"]}'],
 )
 def test_a_body_that_is_not_json(client: Any, content: bytes) -> None:
     said = client.post("/suggest", content=content, headers=JSON)
@@ -227,10 +233,11 @@ def test_an_error_does_not_repeat_all_that_was_asked(client: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "allowed"), [("/labels", "GET, HEAD, POST"), ("/labels/3", "DELETE, GET, HEAD"), ("/health", "GET, HEAD")]
+    ("path", "allowed"),
+    [("/labels", "GET, HEAD, POST"), ("/labels/3", "DELETE, GET, HEAD, PATCH"), ("/readyz", "GET, HEAD")],
 )
 def test_a_path_names_all_its_methods(client: Any, path: str, allowed: str) -> None:
-    said = client.patch(path)
+    said = client.put(path)
     assert (said.status_code, said.headers["allow"]) == (405, allowed)
 
 
@@ -252,7 +259,7 @@ def test_a_read_only_service_changes_nothing(client: Any, living: LivingTagger, 
         assert said.status_code == 503
         assert "read-only" in said.json()["error"]
     assert client.post("/suggest", json={"texts": ["x"]}).status_code == 200
-    assert client.get("/health").json()["read_only"]
+    assert client.get("/readyz").json()["read_only"]
     assert ModelStore.open(model).revision == 1
 
 
@@ -291,7 +298,7 @@ def test_a_fault_of_ours_shows_no_inside(client: Any, living: LivingTagger, monk
 
 
 def test_the_gate_refuses_with_the_same_headers(client: Any) -> None:
-    said = client.get("/health", headers={"host": "evil.example"})
+    said = client.get("/readyz", headers={"host": "evil.example"})
     assert said.status_code == 421
     assert_headers(said)
 
@@ -307,12 +314,12 @@ def test_health_waits_for_nobody(client: Any, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(Tagger, "suggest_known", slowly)
     with ThreadPoolExecutor(READERS + 1) as pool:
-        asking = [pool.submit(client.post, "/suggest", json={"texts": ["x"]}) for _ in range(READERS + 1)]
+        asking = [pool.submit(client.post, "/suggest", json={"texts": ["x" * QUICK]}) for _ in range(READERS + 1)]
         try:
             for _ in range(READERS):
                 assert busy.acquire(timeout=PATIENCE)
             with ThreadPoolExecutor(1) as other:
-                watching = other.submit(client.get, "/health")
+                watching = other.submit(client.get, "/readyz")
                 assert watching.result(timeout=PATIENCE).status_code == 200
         finally:
             go_on.set()
@@ -332,7 +339,7 @@ def test_a_health_check_that_takes_long_stops_nobody(
 
     monkeypatch.setattr(living, "view", slowly)
     with ThreadPoolExecutor(2) as pool:
-        watching = pool.submit(client.get, "/health")
+        watching = pool.submit(client.get, "/readyz")
         try:
             assert begun.wait(PATIENCE)
             assert pool.submit(client.get, "/labels").result(timeout=PATIENCE).status_code == 200
@@ -361,12 +368,25 @@ def test_no_more_bodies_are_taken_than_there_is_room_for(
         try:
             assert begun.wait(PATIENCE)
             refused = client.post("/suggest", json={"texts": ["x"]})
-            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-            assert client.get("/health").status_code == 200
+            assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+            assert client.get("/readyz").status_code == 200
         finally:
             go_on.set()
         assert first.result().status_code == 200
         assert client.post("/suggest", json={"texts": ["x"]}).status_code == 200
+
+
+def test_a_large_body_counts_as_several_requests(
+    living: LivingTagger, loopback: Gate, testclient: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "MOST_UNDER_WAY", 2)
+    monkeypatch.setattr(app, "USUAL_BYTES", 1000)
+    with testclient.TestClient(app.create_app(living, loopback), base_url="http://127.0.0.1:8000") as client:
+        for size, status in ((500, 200), (1500, 200), (2500, 429)):
+            assert client.post("/suggest", json={"texts": ["x" * size]}).status_code == status
+        body = json.dumps({"texts": ["x"]}).encode()
+        parts = client.post("/suggest", content=iter([body]), headers={"Content-Type": "application/json"})
+        assert parts.status_code == 429, "of unknown length: as much as the route takes"
 
 
 POOL = [*DATA.unseen, *DATA.texts[100:]]
@@ -403,7 +423,10 @@ def test_a_label_of_fit_has_no_estimate_and_takes_no_answers(client: Any, model:
 def test_a_name_with_a_slash_is_a_label_like_others(client: Any) -> None:
     assert client.post("/labels", json={"name": "sport/football", "yes": YES}).status_code == 201
     assert client.get("/labels/sport%2Ffootball").json()["name"] == "sport/football"
-    assert client.post("/labels/sport/football/answers", json={"text": NO[0], "yes": False}).status_code == 200
+    assert client.post("/labels/sport%2ffootball/answers", json={"text": NO[0], "yes": False}).status_code == 200
+    assert client.post("/labels", json={"name": "a/next", "yes": YES}).status_code == 201
+    assert client.get("/labels/a%2Fnext").json()["name"] == "a/next"
+    assert client.patch("/labels/a/next", json={"threshold": 1}).status_code == 405
 
 
 @pytest.mark.parametrize(
@@ -411,20 +434,25 @@ def test_a_name_with_a_slash_is_a_label_like_others(client: Any) -> None:
     [
         ("/labels/nobody/next", {"pool": YES}, 404, "no label is called 'nobody'"),
         ("/labels/nobody/answers", {"text": "x", "yes": True}, 404, "no label is called 'nobody'"),
-        ("/labels/farming/next", {}, 400, "remembers none; send some as pool"),
-        ("/labels/farming/next", {"n": 0, "pool": YES}, 400, "n must be"),
-        ("/labels/farming/next", {"pool": ["x"] * (MOST_TEXTS + 1)}, 400, "at most 1,000"),
-        ("/labels/farming/next", {"label": "x"}, 400, "in the path already"),
-        ("/labels/farming/answers", {"text": "x"}, 400, "'yes' is missing"),
-        ("/labels/farming/answers", {"text": "x", "yes": 1}, 400, "yes must be true or false"),
-        ("/labels/farming/answers", {"answers": []}, 400, "from 1 to 1,000"),
-        ("/labels/farming/answers", {"answers": [{"text": "x", "yes": True}] * (MOST_TEXTS + 1)}, 400, "1,000"),
-        ("/labels/farming/answers", {"answers": ["x"]}, 400, "list of objects"),
-        ("/labels/farming/answers", {"answers": [{"text": 1, "yes": True}]}, 400, "answers[0].text is of type int"),
-        ("/labels/farming/answers", {"text": "x", "yes": True, "asked": "no"}, 400, "asked must be"),
-        ("/labels", {"name": "football", "about": 1}, 400, "about is of type int"),
-        ("/labels", {"name": "football", "pool": "x"}, 400, "pool is of type str"),
-        ("/labels", {"name": "football", "yes": YES, "pool": YES}, 400, "no text that is not answered"),
+        ("/labels/farming/next", {}, 422, "remembers none; send some as pool"),
+        ("/labels/farming/next", {"n": 0, "pool": YES}, 422, "n is too small"),
+        ("/labels/farming/next", {"pool": ["x"] * (MOST_TEXTS + 1)}, 422, "at most 1,000"),
+        ("/labels/farming/next", {"label": "x"}, 422, "'label' is not known; there are n, pool"),
+        ("/labels/farming/answers", {"text": "x"}, 422, "'yes' is missing"),
+        ("/labels/farming/answers", {"text": "x", "yes": 1}, 422, "yes is of type int; it must be true or false"),
+        ("/labels/farming/answers", {"answers": []}, 422, "answers has too few entries; at least 1"),
+        ("/labels/farming/answers", {"answers": [{"text": "x", "yes": True}] * (MOST_TEXTS + 1)}, 422, "1,000"),
+        ("/labels/farming/answers", {"answers": ["x"]}, 422, "answers[0] is of type str; it must be an object"),
+        ("/labels/farming/answers", {"answers": [{"text": 1, "yes": True}]}, 422, "answers[0].text is of type int"),
+        (
+            "/labels/farming/answers",
+            {"text": "x", "yes": True, "asked": "no"},
+            422,
+            "asked is of type str; it must be true or false",
+        ),
+        ("/labels", {"name": "football", "about": 1}, 422, "about is of type int"),
+        ("/labels", {"name": "football", "pool": "x"}, 422, "pool is of type str"),
+        ("/labels", {"name": "football", "yes": YES, "pool": YES}, 422, "no text that is not answered"),
     ],
 )
 def test_what_is_refused_of_questions(
@@ -474,3 +502,26 @@ def test_a_text_without_a_known_word_gets_no_yes(client: Any, model: Path) -> No
     assert [one["yes"] for one in known if one["label"] == "farming"] == [True]
     assert not any(one["yes"] for one in unknown)
     assert not client.post("/explain", json={"text": "zzzz", "label": "farming"}).json()["yes"]
+
+
+def test_small_requests_that_wait_too_long_are_answered_by_others(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread answers them; where it is held up, not all of them are."""
+    go_on, begun, suggest = threading.Event(), threading.Event(), Tagger.suggest_known
+
+    def slowly(tagger: Tagger, texts: Any, k: int = 5) -> Any:
+        if "quick" in threading.current_thread().name:
+            begun.set()
+            assert go_on.wait(PATIENCE)
+        return suggest(tagger, texts, k)
+
+    monkeypatch.setattr(app, "MOST_QUICK", 1)
+    monkeypatch.setattr(Tagger, "suggest_known", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        held = pool.submit(client.post, "/suggest", json={"texts": ["x"]})
+        try:
+            assert begun.wait(PATIENCE)
+            other = pool.submit(client.post, "/suggest", json={"texts": ["x"]})
+            assert other.result(timeout=PATIENCE).status_code == 200
+        finally:
+            go_on.set()
+        assert held.result().json() == other.result().json()

@@ -42,7 +42,7 @@ MUCH = json.dumps({"texts": ["farming and football"] * 1000, "k": 20}).encode()
 def health(port: int) -> int:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
-        connection.request("GET", "/health")
+        connection.request("GET", "/livez")
         return connection.getresponse().status
     finally:
         connection.close()
@@ -113,7 +113,7 @@ def test_many_idle_connections_keep_nobody_out(living: LivingTagger, loopback: G
         assert service.health() == 200
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nHost: loc"])
+@pytest.mark.parametrize("sent", [b"", b"GET /livez HTTP/1.1\r\nHost: loc"])
 def test_a_head_that_does_not_come_is_not_waited_for(
     living: LivingTagger, loopback: Gate, monkeypatch: pytest.MonkeyPatch, sent: bytes
 ) -> None:
@@ -128,9 +128,9 @@ def test_a_head_that_trickles_is_cut_off_also_after_an_answer(
 ) -> None:
     monkeypatch.setattr(server, "SECONDS_FOR_HEAD", 0.5)
     with started(living, loopback) as service, service.connect() as connection:
-        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
-        assert cut_off(connection, b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"x" * 1000)
+        assert cut_off(connection, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"x" * 1000)
 
 
 def test_a_body_that_does_not_come_is_a_408(
@@ -223,7 +223,7 @@ def test_a_request_is_under_way_until_its_answer_is_read(
     with started(living, loopback) as service:
         with service.unread() as connection:
             status, said = service.suggest()
-            assert (status, said["again"]) == (503, "1")
+            assert (status, said["again"]) == (429, "1")
             assert "requests are under way" in said["error"]
             assert service.health() == 200
             assert len(json.loads(read_whole(connection))["results"]) == 1000
@@ -238,7 +238,7 @@ def test_answers_that_nobody_reads_are_bounded_together(
     with started(living, loopback) as service:
         with service.unread():
             status, said = service.suggest()
-            assert (status, said["again"]) == (503, "1")
+            assert (status, said["again"]) == (429, "1")
             assert "answers are on their way" in said["error"]
         wait_for(lambda: service.suggest(MUCH)[0] == 200)
 
@@ -294,7 +294,7 @@ def test_a_body_that_is_too_large_is_not_asked_for(
 def test_a_body_with_two_ends_is_refused_and_nothing_after_it_is_read(living: LivingTagger, loopback: Gate) -> None:
     head = HEAD.replace(b"100\r\n", b"5\r\nTransfer-Encoding: chunked\r\n")
     with started(living, loopback) as service, service.connect() as connection:
-        connection.sendall(head + b"0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        connection.sendall(head + b"0\r\n\r\nGET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
         said = everything(connection)
     assert said.startswith(b"HTTP/1.1 400 ")
     assert said.count(b"HTTP/1.1") == 1

@@ -1,19 +1,33 @@
-"""``streamlabel serve``: a model as a JSON service."""
+"""``streamlabel serve`` and ``token``: models as a service, in JSON and as web pages, and who may ask it."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
-from streamlabel.cli.models import actor_option, model_argument
+from streamlabel.cli.models import actor_option
 from streamlabel.cli.options import FileOptions, text_rows
-from streamlabel.cli.output import json_option, plural, write
+from streamlabel.cli.output import format_table, json_option, plural, write
+from streamlabel.data.news import example_files
+from streamlabel.errors import DataError
+from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.tagging.tagger import Tagger
+
+SCOPES = ("read", "annotate", "admin")
 
 
 @click.command()
-@model_argument
+@click.argument("models", nargs=-1, type=click.Path(path_type=Path), metavar="MODEL...")
+@click.option("--demo", is_flag=True, help="Serve short news texts that come with the package; nothing is kept.")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="NAME", help="Name or address to listen at.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes one that is free."
@@ -22,74 +36,276 @@ from streamlabel.tagging.tagger import Tagger
 @click.option(
     "--in-memory", is_flag=True, help="Read the classifiers instead of mapping their files, which may then be replaced."
 )
-@click.option("--pool", metavar="FILE", help="Texts as they come, by which new labels are judged; kept in memory.")
+@click.option("--pool", metavar="PATH", help="A file, or a folder of files, of texts as they come now; kept in memory.")
 @click.option(
     "--remember", type=click.IntRange(100, 100_000), metavar="N",
     help="Keep the newest N texts that are sent to /suggest, in memory only: they join the pool  [default: none]",
 )  # fmt: skip
 @click.option(
-    "--token-file", type=click.Path(path_type=Path), metavar="FILE",
-    help="Only who sends 'Authorization: Bearer' and the token in FILE is answered.",
+    "--tokens", type=click.Path(path_type=Path), metavar="FILE",
+    help="Only who brings a token of FILE is answered; 'streamlabel token add FILE NAME' makes one.",
 )  # fmt: skip
 @click.option(
     "--allow-host", "allowed", multiple=True, metavar="NAME",
     help="Also answer requests to this name, which a proxy passes on; may be repeated.",
 )  # fmt: skip
+@click.option("--access-log", is_flag=True, help="Write a line of JSON for each request to standard error.")
+@click.option("--label-studio", "for_studio", is_flag=True, help="Be a machine learning back end of Label Studio, too.")
+@click.option("--secret-path", metavar="WORD", help="Also answer Label Studio at /label-studio/WORD/, without a token.")
+@click.option(
+    "--annif", type=click.Path(path_type=Path), metavar="FILE",
+    help="Answer Annif, too, with subjects of this vocabulary (TSV or CSV).",
+)  # fmt: skip
+@click.option(
+    "--results", type=click.Path(path_type=Path), metavar="FILE",
+    help="Show this page of experiments, too; 'streamlabel reproduce report' writes one.",
+)  # fmt: skip
 @actor_option
 @json_option
 def serve(
-    model: Path, host: str, port: int, read_only: bool, in_memory: bool, pool: str | None, remember: int | None,
-    token_file: Path | None, allowed: tuple[str, ...], actor: str, as_json: bool,
+    models: tuple[Path, ...], demo: bool, host: str, port: int, read_only: bool, in_memory: bool, pool: str | None,
+    remember: int | None, tokens: Path | None, allowed: tuple[str, ...], access_log: bool, for_studio: bool,
+    secret_path: str | None, annif: Path | None, results: Path | None, actor: str, as_json: bool,
 ) -> None:  # fmt: skip
-    """Answer over HTTP, in JSON, from MODEL: suggest, explain, and learn labels.
+    """Answer over HTTP from MODEL, in JSON and as web pages at /ui/: suggest, explain, and learn labels.
 
     A new label is on the disk when it is answered; other requests are answered meanwhile. An address that other
-    machines can reach needs --token-file. Nothing is encrypted: put a proxy with TLS in front, and then give
-    --token-file, too, and --allow-host with the name that the proxy is asked by. Ctrl-C ends it.
+    machines can reach needs --tokens. Nothing is encrypted: put a proxy with TLS in front, and then give --tokens, too,
+    and --allow-host with the name that the proxy is asked by. Ctrl-C ends it.
+
+    Of several models each has its routes under /models/ and the name of its folder, and / lists them. --pool and
+    --remember are for one.
 
     With --remember, whoever may ask can be shown texts that others sent, as questions about a label.
 
     \b
     GET    /                        these routes
-    GET    /health                  whether all is well, the revision, how many labels
-    GET    /labels                  every label: id, name, answers, threshold
-    POST   /suggest                 labels for texts: texts, k
+    GET    /livez                   whether the process answers
+    GET    /readyz                  whether the newest revision can be read, and how many labels it has
+    GET    /labels                  labels: id, name, answers, threshold; q, limit, offset
+    POST   /suggest                 labels for texts: texts (or text), k
     POST   /explain                 why a text got its score: text, label, words
     POST   /labels                  learn a label: name, about, yes, no, pool
+    POST   /batch                   learn several in one revision: labels, pool
     POST   /labels/{label}/answers  learn it further: text, yes (or answers), asked
-    GET    /labels/{label}/next     the texts to ask about next
+    GET    /labels/{label}/next     the texts to ask about next: n
     POST   /labels/{label}/next     the same: n, pool
     GET    /labels/{label}          one label, and how good it is thought to be
-    DELETE /labels/{id}             take a label out
+    PATCH  /labels/{label}          change it: name, threshold or precision
+    DELETE /labels/{label}          take a label out, by its id
+    GET    /history                 revisions, newest first: label, limit, offset
     POST   /rollback                go back: revision
+    POST   /undo                    undo the last change: {}
+    GET    /metrics                 figures for Prometheus
+    GET    /openapi.json            this service as an OpenAPI 3.1 document
+    GET    /docs                    the same as a page to read
+    GET    /ui/                     web pages for people
     """
-    from streamlabel.serve.access import Gate, host_name, is_loopback, names_of, read_token
+    from streamlabel.serve.access import Gate, TokenFile, host_name, is_loopback, names_of
     from streamlabel.serve.app import create_app
-    from streamlabel.serve.live_tagger import LivingTagger, RecentTexts
+    from streamlabel.serve.live_tagger import LivingTagger, RecentTexts, open_reader
+    from streamlabel.serve.pages import ResultsPage
+    from streamlabel.serve.requests import Route
     from streamlabel.serve.server import address_of, listen, make_server, run_until_signal, url_of
+    from streamlabel.serve.telemetry import log_requests
 
-    token = None if token_file is None else read_token(token_file)
+    if demo == bool(models):
+        raise click.UsageError("give the MODEL that is to be served, or --demo; one of the two")
+    if len(models) > 1 and (pool is not None or remember is not None or for_studio):
+        raise click.UsageError("--pool, --remember and --label-studio are for one model")
+    if secret_path is not None and not for_studio:
+        raise click.UsageError("--secret-path is for --label-studio; give both")
+    known = None if tokens is None else TokenFile(tokens)
     address = address_of(host)
-    if token is None and not is_loopback(address):
-        raise click.UsageError(f"other machines can reach {host}; give --token-file, or --host 127.0.0.1")
+    if known is None and not is_loopback(address):
+        raise click.UsageError(f"other machines can reach {host}; give --tokens, or --host 127.0.0.1")
     names = names_of(host, address, [host_name(name) for name in allowed])
-    texts = [] if pool is None else [row.text for row in text_rows(pool, FileOptions())]
-    recent = RecentTexts(texts, remember or 0)
-    living = LivingTagger(Tagger.open(model, mapped=not in_memory), actor=actor, read_only=read_only, recent=recent)
-    server = make_server(create_app(living, Gate(names, token)))
-    listener = listen(address, port)
-    view = living.view()
-    data = {
-        "url": url_of(listener),
-        "model": str(model),
-        "revision": view.revision,
-        "n_labels": len(view.labels),
-        "read_only": read_only,
-        "n_pool": len(recent),
-        "remembers": recent.most,
-    }
-    size = f"{plural(len(view.labels), 'label')}, revision {view.revision}"
-    kept = f"; a pool of {plural(len(recent), 'text')}" if len(recent) else ""
-    kept += f"; remembers the newest {plural(recent.most, 'text')} that it is sent, in memory" if recent.most else ""
-    text = f"{data['url']} serves {model}: {size}{kept} (Ctrl-C ends it)"
-    run_until_signal(server, listener, lambda: write(data, as_json=as_json, text=lambda: text))
+    texts = [] if pool is None else pool_texts(pool)
+    with ExitStack() as stack:
+        if demo:
+            models = (Path(stack.enter_context(TemporaryDirectory(prefix="streamlabel-"))) / "demo",)
+            others = make_demo(models[0])
+            texts = others if pool is None else texts
+        names_of_models = _names(models)
+        recent = RecentTexts(texts, remember or 0)
+        living = {
+            name: LivingTagger(
+                open_reader(path, mapped=not in_memory), actor=actor, read_only=read_only,
+                recent=recent if len(models) == 1 else None,
+            )
+            for name, path in names_of_models.items()
+        }  # fmt: skip
+        views = {name: one.view() for name, one in living.items()}
+        if any(view.takes_rows for view in views.values()):
+            if pool is not None or remember is not None:
+                raise click.UsageError(f"--pool and --remember are for texts, and {models[0]} takes rows of numbers")
+            if for_studio or annif is not None:
+                raise click.UsageError("--label-studio and --annif are for models of texts")
+        served = living if len(models) > 1 else next(iter(living.values()))
+        studio, more = None, list[Route]()
+        if for_studio and isinstance(served, LivingTagger):
+            from streamlabel.serve.label_studio import LabelStudio, check_secret
+
+            secret = "" if secret_path is None else check_secret(secret_path)
+            studio = LabelStudio(served, secret=secret, guarded=known is not None)
+            more.extend(studio.routes)
+        if annif is not None:
+            from streamlabel.serve.annif import annif_routes, read_vocabulary
+
+            more.extend(annif_routes(read_vocabulary(annif)))
+        free = studio.free if studio else ()
+        page = None if results is None else ResultsPage(results)
+        gate = Gate(names, known)
+        server = make_server(create_app(served, gate, access_log=access_log, more=more, free=free, results=page))
+        listener = listen(address, port)
+        if access_log:
+            log_requests(sys.stderr)
+        url = url_of(listener)
+        if len(models) > 1:
+            each = [
+                {
+                    "name": name,
+                    "model": str(path),
+                    "revision": views[name].revision,
+                    "n_labels": len(views[name].labels),
+                }
+                for name, path in names_of_models.items()
+            ]
+            data: dict[str, Any] = {"url": url, "read_only": read_only, "models": each}
+            text = (
+                f"{url} serves {plural(len(models), 'model')}: {', '.join(views)}; web pages at {url}/ (Ctrl-C ends it)"
+            )
+        else:
+            (view,), (model,) = views.values(), models
+            data = {
+                "url": url,
+                "model": str(model),
+                "revision": view.revision,
+                "n_labels": len(view.labels),
+                "read_only": read_only,
+                "n_pool": len(recent),
+                "remembers": recent.most,
+            }
+            size = f"{plural(len(view.labels), 'label')}, revision {view.revision}"
+            kept = f"; a pool of {plural(len(recent), 'text')}" if len(recent) else ""
+            if recent.most:
+                kept += f"; remembers the newest {plural(recent.most, 'text')} that it is sent, in memory"
+            text = (
+                f"{url} serves {'the demo' if demo else model}: {size}{kept}; web pages at {url}/ui/ (Ctrl-C ends it)"
+            )
+
+        def say() -> None:
+            write(data, as_json=as_json, text=lambda: text)
+            if demo and not as_json and sys.stdout.isatty() and has_screen():
+                click.launch(f"{url}/ui/")
+
+        try:
+            if studio is not None:
+                studio.start()
+            run_until_signal(server, listener, say)
+        finally:
+            if studio is not None:
+                studio.close()
+
+
+def pool_texts(path: str) -> list[str]:
+    """The texts of a file, or of all files of a folder that hold texts, in the order of their names."""
+    folder = Path(path)
+    if path == "-" or not folder.is_dir():
+        return [row.text for row in text_rows(path, FileOptions(offered=False))]
+    kinds = (".txt", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz")
+    found = sorted(one for one in folder.rglob("*") if one.suffix in kinds and one.is_file())
+    if not found:
+        raise DataError(f"is a folder without texts; it may hold files of {', '.join(kinds)}", source=path)
+    return [row.text for one in found for row in text_rows(str(one), FileOptions(offered=False))]
+
+
+def has_screen() -> bool:
+    """Whether a browser could show itself here."""
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def make_demo(model: Path) -> list[str]:
+    """Fit a model of the embedded news, to be served; returns other texts, as its pool."""
+    files = example_files()
+    rows = [json.loads(line) for line in files["texts.jsonl"].splitlines()]
+    tagger = Tagger(classifier=StreamingLabelClassifier(tune="fit"))  # so that no answer waits for trials
+    tagger.fit([row["text"] for row in rows], [row["labels"] for row in rows]).save(model)
+    return files["pool.txt"].splitlines()
+
+
+def _names(models: tuple[Path, ...]) -> dict[str, Path]:
+    """The models by the names of their folders, which must differ and stand in an address as they are."""
+    found: dict[str, Path] = {}
+    for path in models:
+        name = path.resolve().name
+        if len(models) > 1 and not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+            raise click.UsageError(
+                f"{path}: a name in an address has letters, digits, - _ and . only; rename the folder"
+            )
+        if name in found:
+            raise click.UsageError(f"{found[name]} and {path} have the same name, {name}; rename one of the folders")
+        found[name] = path
+    return found
+
+
+@click.group()
+def token() -> None:
+    """Who may ask a service: tokens with a name and a scope, in a file for `serve --tokens`.
+
+    The file keeps sums of the tokens, not the tokens. A service notices a change at the next request.
+    """
+
+
+file_argument = click.argument("file", type=click.Path(path_type=Path))
+
+
+@token.command("add")
+@file_argument
+@click.argument("name")
+@click.option(
+    "--scope", type=click.Choice(SCOPES), default="read", show_default=True,
+    help="read: ask; annotate: also learn labels and answers; admin: also rename, retire, go back.",
+)  # fmt: skip
+@click.option("--expires", metavar="SPAN", help="After that it is refused: 12h, 30d, 8w  [default: never]")
+@json_option
+def add(file: Path, name: str, scope: str, expires: str | None, as_json: bool) -> None:
+    """Make a token for NAME, and print it: this once, for FILE has its sum only. The history shows NAME.
+
+    FILE is made if there is none, for its owner alone to read.
+    """
+    from streamlabel.serve.access import add_token
+
+    secret, made = add_token(file, name, scope, expires)
+    data = {"token": secret, "name": name, "scope": scope, "expires": made.expires}
+    write(data, as_json=as_json, text=lambda: secret)
+
+
+@token.command("list")
+@file_argument
+@json_option
+def list_tokens(file: Path, as_json: bool) -> None:
+    """The tokens of FILE: their names, scopes, and until when they hold."""
+    from streamlabel.serve.access import read_tokens
+
+    found = read_tokens(file)
+    data = [
+        {key: value for key, value in asdict(one).items() if key != "sha256"} | {"over": one.is_over} for one in found
+    ]
+    rows = [[one.name, one.scope, one.created[:10], (one.expires or "never")[:16] + (", over" if one.is_over else "")]
+            for one in found]  # fmt: skip
+    write(
+        data, as_json=as_json, text=lambda: format_table(["name", "scope", "made", "until"], rows) if rows else "none"
+    )
+
+
+@token.command("revoke")
+@file_argument
+@click.argument("name")
+@json_option
+def revoke(file: Path, name: str, as_json: bool) -> None:
+    """Take the token of NAME out of FILE: it is refused from the next request on."""
+    from streamlabel.serve.access import revoke_token
+
+    revoke_token(file, name)
+    write({"revoked": name}, as_json=as_json, text=lambda: f"revoked {name!r}")

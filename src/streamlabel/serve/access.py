@@ -1,9 +1,12 @@
 """Access to the service: who may ask, and what is said to those who are refused.
 
-Requests must be to a name of this host, and bring the token, if there is one. A page of another site can make a
-browser send requests here, by a name that its owner points to this machine (DNS rebinding): the Host header then has
+Requests must be to a name of this host, and bring a token, if there is a file of them. A page of another site can make
+a browser send requests here, by a name that its owner points to this machine (DNS rebinding): the Host header then has
 that name, and is refused. Nor can it send JSON or DELETE without asking first, which nothing here allows. From other
 machines only a token lets in.
+
+A token has a name, which the history shows, and one scope: read, annotate (read, and learn labels and answers) or admin
+(everything). The file keeps SHA-256 sums of tokens, which are 32 random bytes each, and never the tokens.
 
 A refusal is a status, and one message for the person behind the request. The package's own messages are for who holds
 the model: they name paths, processes and Python. Only what they say about a body is passed on; the rest goes to the
@@ -13,16 +16,22 @@ said in `SERVICE_WORDS`, not in Python.
 
 from __future__ import annotations
 
-import hmac
+import base64
+import binascii
 import ipaddress
+import json
 import logging
+import os
 import re
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
+from streamlabel.data.files import replacing
 from streamlabel.errors import ConflictError, DataError, Hint, NotFoundError, StreamlabelError
 
 logger = logging.getLogger("streamlabel.serve")
@@ -42,25 +51,53 @@ SERVICE_WORDS = {
     Hint.WHOLE_MODEL: "POST /rollback with the revision {}",
     Hint.WAIT_OR_READ: "try again in a moment",
 }
+PAGE_WORDS = SERVICE_WORDS | {
+    Hint.LABELS: "the page Labels has all",
+    Hint.WHOLE_MODEL: "the page History goes back to revision {}",
+}
 
 
 class Refusal(Exception):
-    """An exception that ends a request with this status and ``{"error": message}``."""
+    """An exception that ends a request with this status and ``{"error": message}``.
 
-    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.status, self.message, self.headers = status, message, headers or {}
+    hint : what to do, which is said to programs and on pages in other words, after the message
+    label : the label that a page shall link to, if any
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        headers: dict[str, str] | None = None,
+        *,
+        hint: Hint | None = None,
+        hint_value: str = "",
+        label: str = "",
+    ) -> None:
+        self.status, self.headers, self.label = status, headers or {}, label
+        self._problem = StreamlabelError(message, hint=hint, hint_value=hint_value)
+        super().__init__(self.message)
+
+    @property
+    def message(self) -> str:
+        """The message for a program."""
+        return self._problem.told(SERVICE_WORDS)
+
+    @property
+    def on_page(self) -> str:
+        """The message for a person who looks at a page."""
+        return self._problem.told(PAGE_WORDS)
 
 
 @contextmanager
 def mistakes() -> Iterator[None]:
-    """Turn what is wrong with the answers in a body into a 400. An error that names a file is not of that kind."""
+    """Turn what is wrong with the answers in a body into a 422. An error that names a file is not of that kind."""
     try:
         yield
     except DataError as error:
         if error.source is not None:
             raise
-        raise Refusal(400, error.told(SERVICE_WORDS)) from None
+        raise Refusal(422, error.args[0], hint=error.hint, hint_value=error.hint_value) from None
 
 
 def refusal_for(error: StreamlabelError) -> Refusal:
@@ -74,24 +111,127 @@ def refusal_for(error: StreamlabelError) -> Refusal:
 
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-LEAST_TOKEN = 20
-MOST_TOKEN = 4096
 HOST = re.compile(r"(?:\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[^\s:/@\[\]]+))(?P<port>:\d{1,5})?", re.IGNORECASE)
+COOKIE = "streamlabel_token"
+ASK = {"WWW-Authenticate": "Bearer"}
+SCOPES = ("read", "annotate", "admin")  # each may do what those before it may
+TOKEN_NAME = re.compile(r"[\w][\w .@+-]{0,63}")
+SPAN = re.compile(r"(\d{1,5})([mhdw])")
+UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token as the file has it: its name, its scope, the SHA-256 sum, when it was made, and until when it holds."""
+
+    name: str
+    scope: str
+    sha256: str
+    created: str
+    expires: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.expires is not None and datetime.fromisoformat(self.expires) <= datetime.now(UTC)
+
+    def may(self, scope: str) -> bool:
+        return SCOPES.index(self.scope) >= SCOPES.index(scope)
+
+
+class TokenFile:
+    """The tokens in a file, read again when it changes. If it cannot be read, no token is known."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._tokens = {one.sha256: one for one in read_tokens(path)}
+        self._stamp = self._look()
+
+    def find(self, secret: str) -> Token | None:
+        """The token that was given, if it is known and holds."""
+        stamp = self._look()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                self._tokens = {one.sha256: one for one in read_tokens(self.path)}
+            except StreamlabelError as error:
+                logger.error("no token is known: %s", error)
+                self._tokens = {}
+        found = self._tokens.get(sha256(secret.encode()).hexdigest())
+        return None if found is None or found.is_over else found
+
+    def _look(self) -> tuple[int, ...] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def read_tokens(path: Path) -> list[Token]:
+    """Read a file of tokens."""
+    try:
+        found = [Token(**one) for one in json.loads(path.read_text("utf-8"))["tokens"]]
+        [(one.is_over, one.may("read"), one.sha256.encode(), one.name.encode()) for one in found]
+    except FileNotFoundError:
+        raise NotFoundError(f"{path}: there is no such file; 'streamlabel token add {path} NAME' makes one") from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}", source=path) from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        problem = "this is no file of tokens; 'streamlabel token add' makes one"
+        raise DataError(problem, source=path) from None
+    return found
+
+
+def add_token(path: Path, name: str, scope: str, span: str | None = None) -> tuple[str, Token]:
+    """Make a token that holds for a span such as 30d, and keep its sum in a file; returns the secret, told only now."""
+    known = read_tokens(path) if path.exists() else []
+    if not TOKEN_NAME.fullmatch(name):
+        raise DataError(f"{name!r} is no name of a token; use up to 64 letters, digits, blanks and _ . @ + -")
+    if any(one.name == name for one in known):
+        raise ConflictError(f"{path}: there is a token {name!r} already; choose another name, or revoke that one first")
+    secret, now = secrets.token_urlsafe(32), datetime.now(UTC).replace(microsecond=0)
+    until = None if span is None else (now + _span(span)).isoformat()
+    token = Token(name, scope, sha256(secret.encode()).hexdigest(), now.isoformat(), until)
+    _write_tokens(path, [*known, token])
+    return secret, token
+
+
+def revoke_token(path: Path, name: str) -> None:
+    """Take a token out of a file; a service that uses the file refuses it from then on."""
+    known = read_tokens(path)
+    left = [one for one in known if one.name != name]
+    if len(left) == len(known):
+        raise NotFoundError(f"{path}: no token is called {name!r}; 'streamlabel token list {path}' lists all")
+    _write_tokens(path, left)
+
+
+def _write_tokens(path: Path, tokens: list[Token]) -> None:
+    with replacing(path) as handle:
+        if hasattr(os, "fchmod"):
+            os.fchmod(handle.fileno(), 0o600)
+        handle.write(json.dumps({"tokens": [asdict(one) for one in tokens]}, indent=2).encode() + b"\n")
+
+
+def _span(text: str) -> timedelta:
+    found = SPAN.fullmatch(text)
+    if found is None:
+        raise DataError(f"{text!r} is no span of time; give a number with m, h, d or w, such as 30d")
+    return timedelta(**{UNITS[found[2]]: int(found[1])})
 
 
 @dataclass(frozen=True, repr=False)
 class Gate:
-    """The check of who may ask: names of the host, lower case (None: bound to every address), and the token."""
+    """The check of who may ask: names of the host, lower case (None: bound to every address), and the tokens."""
 
     names: frozenset[str] | None
-    token: str | None = None
+    tokens: TokenFile | None = None
 
     def __post_init__(self) -> None:
-        if self.names is None and self.token is None:
-            raise ValueError("a gate without names needs a token")
+        if self.names is None and self.tokens is None:
+            raise ValueError("a gate without names needs tokens")
 
-    def check(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        """Raise Refusal if a request with these headers may not come in."""
+    def check(self, headers: Iterable[tuple[bytes, bytes]]) -> Token | None:
+        """The token that a request with these headers brings, if any; Refusal if no request like it may come in."""
         found: dict[bytes, list[bytes]] = {}
         for name, value in headers:
             found.setdefault(name.lower(), []).append(value)
@@ -100,8 +240,17 @@ class Gate:
             raise Refusal(400, message, {"Connection": "close"})
         if self.names is not None and not self._is_ours(found.get(b"host", [])):
             raise Refusal(421, "the Host header names a host that this service is not; --allow-host adds a name")
-        if self.token is not None and not self._is_known(found):
-            raise Refusal(401, "send the header 'Authorization: Bearer TOKEN'", {"WWW-Authenticate": "Bearer"})
+        secret = None if self.tokens is None else given_secret(found)
+        return None if secret is None or self.tokens is None else self.tokens.find(secret)
+
+    def require(self, token: Token | None, scope: str) -> None:
+        """Raise Refusal if who brings this token, or none, may not do what takes this scope."""
+        if self.tokens is None:
+            return
+        if token is None:
+            raise Refusal(401, "send the header 'Authorization: Bearer TOKEN' with a token that holds", ASK)
+        if not token.may(scope):
+            raise Refusal(403, f"this takes a token with the scope {scope}, and {token.name!r} has {token.scope}")
 
     def _is_ours(self, hosts: list[bytes]) -> bool:
         match = HOST.fullmatch(hosts[0].decode("latin-1")) if len(hosts) == 1 else None
@@ -109,13 +258,26 @@ class Gate:
             return False
         return _name_in(match) in self.names
 
-    def _is_known(self, headers: Mapping[bytes, list[bytes]]) -> bool:
-        given = headers.get(b"authorization", [])
-        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        assert self.token is not None
-        wanted = sha256(self.token.encode()).digest()
-        same = hmac.compare_digest(sha256(token.strip()).digest(), wanted)
-        return same and scheme.lower() == b"bearer"
+
+def given_secret(headers: Mapping[bytes, list[bytes]]) -> str | None:
+    """The token in the headers of a request: Bearer, the password of Basic, or the cookie of the pages."""
+    given = headers.get(b"authorization", [])
+    if given:
+        scheme, _, value = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        if scheme.lower() == b"bearer":
+            return value.strip().decode("latin-1")
+        if scheme.lower() == b"basic":
+            try:
+                return base64.b64decode(value.strip(), validate=True).partition(b":")[2].decode("latin-1")
+            except binascii.Error:
+                return None
+        return None
+    for line in headers.get(b"cookie", []):
+        for pair in line.decode("latin-1").split(";"):
+            name, _, value_ = pair.strip().partition("=")
+            if name == COOKIE:
+                return value_
+    return None
 
 
 def is_loopback(address: str) -> bool:
@@ -144,18 +306,3 @@ def host_name(text: str) -> str:
 
 def _name_in(match: re.Match[str]) -> str:
     return (match["six"] or match["name"].removesuffix(".")).lower()
-
-
-def read_token(path: Path) -> str:
-    """Read the token from a file: one line without blanks."""
-    if not path.exists():
-        raise NotFoundError(f"{path}: there is no such file")
-    with path.open("rb") as file:
-        content = file.read(MOST_TOKEN + 1)
-    token = content.strip().decode("ascii", "replace")
-    if len(content) > MOST_TOKEN or not re.fullmatch(r"[!-~]*", token):
-        raise DataError("a token is one line of ASCII characters without blanks", source=path)
-    if len(token) < LEAST_TOKEN:
-        advice = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
-        raise DataError(f"the token has {len(token)} characters, less than {LEAST_TOKEN}; {advice}", source=path)
-    return token

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Iterator
+import contextlib
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from streamlabel.errors import MissingExtraError, StreamlabelError
 from streamlabel.serve.access import Gate, Refusal, refusal_for
 from streamlabel.serve.live_tagger import LivingTagger
-from streamlabel.serve.routes import MOST_BYTES, ROUTES, Route, parse_body
+from streamlabel.serve.openapi import document
+from streamlabel.serve.page_data import pages_of, reference, status
+from streamlabel.serve.pages import PREFIX, Found, ResultsPage, Shown, wants_page
+from streamlabel.serve.requests import JSON, Asked, Reply, Route, encode, parse_body, parse_json, parse_query
+from streamlabel.serve.routes import routes_of
+from streamlabel.serve.telemetry import RequestFacts, Telemetry
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -21,8 +30,13 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
+QUICK = 32 << 10  # bytes of a body that is answered by one thread: several only take turns at what Python does
+MOST_QUICK = 16  # of them that wait for it; others are answered as large ones are
 READERS = 4  # answers that are worked out at the same time; each may hold the scores of some texts for all labels
-MOST_UNDER_WAY = 100  # requests at the same time, each from its body, of MOST_BYTES at most, to its answer's last byte
+MOST_UNDER_WAY = (
+    100  # requests at the same time, from the body to the answer's last byte; a large body counts as several
+)
+USUAL_BYTES = 4 << 20  # of a body; a larger one, where a route takes it, counts as so many requests of this size
 MOST_ANSWERS = 64 << 20  # bytes of all answers that are on their way
 MOST_MESSAGE = 1000  # characters of an error, which may repeat what was asked; such an answer is not counted
 AT_ONCE = 256 << 10  # bytes of an answer that are given to the connection together
@@ -30,35 +44,85 @@ MOST_DRAINED = 32 << 20  # bytes of a body that is too large; simple clients loo
 SECONDS_FOR_BODY = 20.0
 AGAIN = {"Retry-After": "1"}
 CLOSE = {"Connection": "close"}  # what is left of the body is not waited for
-JSON = "application/json"
 HEADERS = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
 )
+SLASH = b"%1F"  # stands for an escaped slash; no name has this character
+FACTS, TOKEN = "streamlabel.facts", "streamlabel.token"  # in the scope of a request
 
 
-def create_app(living: LivingTagger, gate: Gate) -> ASGIApp:
-    """Make the service as an ASGI application.
+def create_app(
+    living: LivingTagger | Mapping[str, LivingTagger],
+    gate: Gate,
+    *,
+    access_log: bool = False,
+    more: Sequence[Route] = (),
+    free: Sequence[str] = (),
+    results: ResultsPage | None = None,
+) -> ASGIApp:
+    """Make the service as an ASGI application: of one model, or of several by name, each under /models/NAME.
 
-    Answers are worked out in a few threads, changes one after the other in another one; /health has its own.
+    Answers are worked out in a few threads, changes one after the other in another one; /livez and /readyz have theirs.
+
+    more : routes beside those that every model has;   free : paths of theirs that need no token
+    results : a page of experiments, to be shown among the web pages
     """
     try:
         from starlette.applications import Starlette
         from starlette.exceptions import HTTPException
-        from starlette.routing import Match
+        from starlette.routing import Match, Mount, Router
         from starlette.routing import Route as StarletteRoute
     except ImportError:
         raise MissingExtraError("starlette", "serve", "the service") from None
-    readers, writer, apart = (
-        ThreadPoolExecutor(size, name) for size, name in ((READERS, "reader"), (1, "writer"), (1, "apart"))
-    )
-    few, few_apart = _Few(), _Few()
 
-    def endpoint(one: Route) -> _Endpoint:
-        if one.apart:
-            return _Endpoint(one, living, apart, few_apart)
-        return _Endpoint(one, living, writer if one.writes else readers, few)
+    class RawRoute(StarletteRoute):
+        """A route in which an escaped slash is a part of a name, and does not part the path."""
+
+        def matches(self, scope: Scope) -> tuple[Match, Scope]:
+            raw = scope.get("raw_path", b"")
+            if b"%2f" not in raw.lower():
+                return super().matches(scope)
+            path = unquote(re.sub(rb"%2[fF]", SLASH, raw).decode("ascii"))
+            match, child = super().matches({**scope, "path": path})
+            found = {key: value.replace("\x1f", "/") for key, value in child.get("path_params", {}).items()}
+            return match, {**child, "path_params": found} if child else child
+
+    telemetry, shown = Telemetry(log=access_log), Shown(gate, status, results)
+    readers, apart = (ThreadPoolExecutor(size, name) for size, name in ((READERS, "reader"), (1, "apart")))
+    few, few_apart, quick = _Few(), _Few(), _Quick()
+
+    def made(name: str, living: LivingTagger, root: str, routes: Sequence[Route]) -> list[StarletteRoute]:
+        """The routes of a model, with those about the service itself."""
+        telemetry.watch(name, living)
+        own = (*routes, *_about(routes, telemetry, root, shown, tokens=gate.tokens is not None))
+        own += (*(() if root else shown.open_routes()), *shown.routes(pages_of(living)))
+        writer = ThreadPoolExecutor(1, "writer")
+        found: list[StarletteRoute] = []
+        for one in own:
+            pool, count = (apart, few_apart) if one.apart else (writer if one.writes else readers, few)
+            endpoint = _Endpoint(_Served(name, living, own, gate), one, pool, count, quick)
+            found.append(RawRoute(one.path, endpoint, methods=[one.method]))
+        return found
+
+    several: dict[str, LivingTagger] = {} if isinstance(living, LivingTagger) else dict(living)
+    routes: list[Any]
+    if isinstance(living, LivingTagger):
+        routes = made(living.path.name, living, "", (*routes_of(living), *more))
+        inner = routes
+    else:
+        inner, routes = [], []
+        for name, one in several.items():
+            inner += (mine := made(name, one, f"/models/{name}", (*routes_of(one), *more)))
+            routes.append(Mount(f"/models/{name}", app=Router(mine, redirect_slashes=False)))
+        of_all = (*_of_all(several, shown), *_about((), telemetry, "", shown)[:1], *shown.open_routes())
+        first = next(iter(several.values()))
+        for route in of_all:
+            pool, count = (apart, few_apart) if route.apart else (readers, few)
+            endpoint = _Endpoint(_Served("", first, of_all, gate), route, pool, count, quick)
+            routes.append(StarletteRoute(route.path, endpoint, methods=[route.method]))
+            inner.append(routes[-1])
 
     async def refuse(_: Request, error: Exception) -> Response:
         assert isinstance(error, Refusal)
@@ -72,17 +136,13 @@ def create_app(living: LivingTagger, gate: Gate) -> ASGIApp:
         assert isinstance(error, HTTPException)
         headers = dict(error.headers or {})
         if "Allow" in headers:  # of one route; others may have the same path
-            same = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
+            same = (route for route in inner if route.matches(request.scope)[0] is not Match.NONE)
             headers["Allow"] = ", ".join(sorted({method for route in same for method in route.methods or ()}))
         return _response(_error(str(error.detail)), error.status_code, headers)
 
     async def fail(_: Request, error: Exception) -> Response:
         return _response(_error("the service failed; its log says why"), HTTPStatus.INTERNAL_SERVER_ERROR)
 
-    paths = [one.path.replace("}", ":path}") for one in ROUTES]  # a name may hold a slash
-    routes = [
-        StarletteRoute(path, endpoint(one), methods=[one.method]) for path, one in zip(paths, ROUTES, strict=True)
-    ]
     app = Starlette(
         routes=routes,
         exception_handlers={
@@ -90,30 +150,116 @@ def create_app(living: LivingTagger, gate: Gate) -> ASGIApp:
         },
     )  # fmt: skip
     app.router.redirect_slashes = False
-    return _Door(app, gate)
+    roots = ("", *(f"/models/{name}" for name in several))
+    open_paths = ("/livez", "/readyz", *(one.path for one in shown.open_routes()), *free)
+    all_free = frozenset(f"{root}{path}" for root in roots for path in open_paths)
+    return _Door(app, gate, telemetry, all_free)
+
+
+def _about(
+    routes: Sequence[Route], telemetry: Telemetry, root: str, shown: Shown, *, tokens: bool = False
+) -> tuple[Route, ...]:
+    """The routes that are about a service: its metrics, and its reference for programs and people."""
+
+    def metrics(_: LivingTagger, __: Asked) -> Reply:
+        return telemetry.metrics()
+
+    def openapi(_: LivingTagger, __: Asked) -> Reply:
+        return Reply(document(routes, tokens=tokens, root=root))
+
+    def docs(living: LivingTagger, asked: Asked) -> Reply:
+        return shown.page(living, asked, reference(document(routes, tokens=tokens, root=root)))
+
+    return (
+        Route("GET", "/metrics", metrics, "figures for Prometheus"),
+        Route("GET", "/openapi.json", openapi, "this service as an OpenAPI 3.1 document"),
+        Route("GET", "/docs", docs, "the same as a page to read"),
+    )
+
+
+def _of_all(several: Mapping[str, LivingTagger], shown: Shown) -> tuple[Route, ...]:
+    """The routes of a service with several models: which there are, and whether all are ready."""
+
+    def models(_: LivingTagger, asked: Asked) -> Reply:
+        found = [
+            {"name": name, "path": f"/models/{name}/", "revision": view.revision, "n_labels": len(view.labels)}
+            for name, view in ((name, one.view()) for name, one in several.items())
+        ]
+        data = {"service": "streamlabel", "models": found}
+        return shown.page(None, asked, Found("models.html", data)) if wants_page(asked) else Reply(data)
+
+    def ready(_: LivingTagger, __: Asked) -> Reply:
+        broken = [name for name, one in several.items() if one.view() and one.problem]
+        return Reply({"ok": not broken, "not_ready": broken}, 503 if broken else 200)
+
+    def live(_: LivingTagger, __: Asked) -> Reply:
+        return Reply({"ok": True})
+
+    def to_models(_: LivingTagger, asked: Asked) -> Reply:
+        return Reply(b"", 303, headers={"Location": f"{asked.root}/"})
+
+    return (
+        Route("GET", "/", models, "the models"),
+        *(Route("GET", path, to_models, "") for path in (PREFIX, f"{PREFIX}/")),
+        Route("GET", "/livez", live, "whether the process answers", apart=True, scope=None),
+        Route("GET", "/readyz", ready, "whether all models can be read", apart=True, scope=None),
+    )
 
 
 class _Door:
-    """The outermost layer: lets requests in that the gate lets in, and puts the same headers on every answer."""
+    """The outermost layer: asks who comes, lets in whom the gate lets in, counts, and adds the same headers to all.
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
-        self._app, self._gate = app, gate
+    free : the paths that need no token
+    """
+
+    def __init__(self, app: ASGIApp, gate: Gate, telemetry: Telemetry, free: frozenset[str]) -> None:
+        self._app, self._gate, self._telemetry, self._free = app, gate, telemetry, free
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
+        begin, facts = time.perf_counter(), RequestFacts(scope["method"], scope["headers"])
+        scope[FACTS], scope[TOKEN] = facts, None
 
         async def send_with_headers(message: Message) -> None:
+            facts.see(message)
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *HEADERS]
+                headers = message["headers"] = list(message.get("headers", ()))
+                known = {name.lower() for name, _ in headers}
+                headers += [(name, value) for name, value in HEADERS if name not in known]
+                headers.append((b"x-request-id", facts.id.encode()))
             await send(message)
 
+        self._telemetry.began()
         try:
-            self._gate.check(scope["headers"])
+            token = self._gate.check(scope["headers"])
+            if token is not None:
+                scope[TOKEN], facts.token = token, token.name
+            if scope["path"] not in self._free:
+                self._gate.require(token, "read")
+            await self._app(scope, receive, send_with_headers)
         except Refusal as refusal:
-            response = _response(_error(refusal.message), refusal.status, refusal.headers)
-            return await response(scope, receive, send_with_headers)
-        return await self._app(scope, receive, send_with_headers)
+            response = _response(_error(refusal.message), *_to_login(scope, refusal))
+            await response(scope, receive, send_with_headers)
+        finally:
+            self._telemetry.ended(facts, time.perf_counter() - begin)
+
+
+def _to_login(scope: Scope, refusal: Refusal) -> tuple[int, dict[str, str]]:
+    """The status and headers of a refusal; a browser without a token is led to the page that asks for one."""
+    from starlette.datastructures import Headers
+
+    headers = Headers(scope=scope)
+    place = f"{scope.get('root_path', '')}{PREFIX}/login"
+    if refusal.status == HTTPStatus.UNAUTHORIZED and headers.get("hx-request") == "true":
+        return refusal.status, refusal.headers | {"HX-Redirect": place}
+    if (
+        refusal.status == HTTPStatus.UNAUTHORIZED
+        and scope["method"] == "GET"
+        and "text/html" in headers.get("accept", "")
+    ):
+        return HTTPStatus.SEE_OTHER, {"Location": place}
+    return refusal.status, refusal.headers
 
 
 class _Few:
@@ -123,20 +269,20 @@ class _Few:
         self._requests, self._bytes = 0, 0
 
     @contextmanager
-    def request(self) -> Iterator[None]:
-        if self._requests >= MOST_UNDER_WAY:
-            raise Refusal(503, "too many requests are under way; try again in a moment", AGAIN | CLOSE)
-        self._requests += 1
+    def request(self, weight: int = 1) -> Iterator[None]:
+        if self._requests + weight > MOST_UNDER_WAY:
+            raise Refusal(429, "too many requests are under way; try again in a moment", AGAIN | CLOSE)
+        self._requests += weight
         try:
             yield
         finally:
-            self._requests -= 1
+            self._requests -= weight
 
     @contextmanager
     def answer(self, size: int) -> Iterator[None]:
         """Count an answer; one that is larger than all may be together goes alone."""
         if self._bytes and self._bytes + size > MOST_ANSWERS:
-            raise Refusal(503, "too many answers are on their way; try again in a moment", AGAIN)
+            raise Refusal(429, "too many answers are on their way; try again in a moment", AGAIN)
         self._bytes += size
         try:
             yield
@@ -144,40 +290,99 @@ class _Few:
             self._bytes -= size
 
 
+class _Quick:
+    """The one thread for what takes little time; while too much waits for it, other threads do it."""
+
+    def __init__(self) -> None:
+        self._thread, self._waiting = ThreadPoolExecutor(1, "quick"), 0
+
+    @contextmanager
+    def thread_or(self, pool: ThreadPoolExecutor, is_quick: bool) -> Iterator[ThreadPoolExecutor]:
+        if not is_quick or self._waiting >= MOST_QUICK:
+            yield pool
+            return
+        self._waiting += 1
+        try:
+            yield self._thread
+        finally:
+            self._waiting -= 1
+
+
+@dataclass(frozen=True)
+class _Served:
+    """A model as it is served: its name, its routes, and who may ask."""
+
+    name: str
+    living: LivingTagger
+    routes: tuple[Route, ...]
+    gate: Gate
+
+
 class _Endpoint:
     """A route as an ASGI application, so that its requests count until the last byte of the answer is sent."""
 
-    def __init__(self, route: Route, living: LivingTagger, pool: ThreadPoolExecutor, few: _Few) -> None:
-        self._route, self._living, self._pool, self._few = route, living, pool, few
+    def __init__(self, served: _Served, route: Route, pool: ThreadPoolExecutor, few: _Few, quick: _Quick) -> None:
+        self._served, self._route, self._pool, self._few, self._quick = served, route, pool, few, quick
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         from starlette.requests import Request
 
-        with self._few.request():
-            content, status = await self._answer(Request(scope, receive))
-            with self._few.answer(len(content)):
-                await _send(content, status, send)
+        facts: RequestFacts = scope[FACTS]
+        facts.route, facts.model = self._route.path, self._served.name
+        request = Request(scope, receive)
+        with self._few.request(_weight(request, self._route)):
+            try:
+                if self._route.scope is not None:
+                    self._served.gate.require(scope[TOKEN], self._route.scope)
+                reply = await self._answer(request)
+            except (Refusal, StreamlabelError) as error:
+                if self._route.refused is None:
+                    raise
+                refusal = error if isinstance(error, Refusal) else refusal_for(error)
+                show, living = self._route.refused, self._served.living
+                reply = await asyncio.to_thread(show, living, self._asked(request), refusal)
+            facts.learned = reply.learned
+            with self._few.answer(len(reply.data)):
+                await _send(reply, send)
 
-    async def _answer(self, request: Request) -> tuple[bytes, int]:
-        if self._route.writes and self._living.read_only:
+    async def _answer(self, request: Request) -> Reply:
+        if self._route.writes and self._served.living.read_only:
             raise Refusal(503, "this service is read-only; it was started with --read-only")
         try:
-            body = await _read_body(request) if self._route.method == "POST" else None
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._pool, self._work, body, request.path_params)
+            body = await _read_body(request, self._route) if self._route.method in ("POST", "PATCH", "PUT") else None
+            is_quick = self._route.quick and len(body or b"") <= QUICK
+            with self._quick.thread_or(self._pool, is_quick) as pool:
+                return await asyncio.get_running_loop().run_in_executor(pool, self._work, body, request)
         except asyncio.CancelledError:  # the server ends, and has waited long enough
             raise Refusal(503, "the service is ending; ask again when it is back", CLOSE) from None
 
-    def _work(self, body: bytes | None, path: dict[str, Any]) -> tuple[bytes, int]:
-        reply = self._route.answer(self._living, path if body is None else parse_body(body, path))
-        return _encode(reply.data), reply.status
+    def _work(self, body: bytes | None, request: Request) -> Reply:
+        """The answer, as bytes."""
+        route, living, token = self._route, self._served.living, request.scope[TOKEN]
+        parsed: Any = body
+        if body is not None and route.takes == JSON:
+            parsed = parse_json(body) if route.body is None else parse_body(body, route.body)
+        query: Any = request.query_params
+        query = query if route.query is None else parse_query(query, route.query)
+        with contextlib.nullcontext() if token is None else living.acting(token.name):
+            reply = route.answer(living, replace(self._asked(request), query=query, body=parsed))
+        return reply if isinstance(reply.data, bytes) else replace(reply, data=encode(reply.data))
+
+    def _asked(self, request: Request) -> Asked:
+        root = request.scope.get("root_path", "")
+        return Asked(
+            request.path_params, routes=self._served.routes, headers=request.headers, token=request.scope[TOKEN],
+            root=root, top=root.removesuffix(f"/models/{self._served.name}"),
+            here=request.scope["path"].removeprefix(root),
+        )  # fmt: skip
 
 
-async def _send(content: bytes, status: int, send: Send) -> None:
+async def _send(reply: Reply, send: Send) -> None:
     """Send an answer, piece by piece: each waits until the one before it has left this process."""
-    headers = _response(content, status).raw_headers
+    content = reply.data
+    headers = _response(content, reply.status, reply.headers, reply.kind).raw_headers
     try:
-        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         for start in range(0, len(content), AT_ONCE):
             piece = content[start : start + AT_ONCE]
             await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -186,15 +391,23 @@ async def _send(content: bytes, status: int, send: Send) -> None:
         return
 
 
-async def _read_body(request: Request) -> bytes:
+def _weight(request: Request, route: Route) -> int:
+    """How many requests of the usual size a request counts as, by what its head says of its body."""
+    length = request.headers.get("content-length", "")
+    said = int(length[:20]) if length.isdecimal() else route.most_bytes if "transfer-encoding" in request.headers else 0
+    return max(1, -(-min(said, route.most_bytes) // USUAL_BYTES))
+
+
+async def _read_body(request: Request, route: Route) -> bytes:
     from starlette.requests import ClientDisconnect
 
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != JSON or request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise Refusal(415, f"send the body with 'Content-Type: {JSON}', and not compressed")
-    too_large = Refusal(413, f"the body is larger than {MOST_BYTES >> 20} MiB; send fewer or shorter texts", CLOSE)
+    if kind != route.takes or request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refusal(415, f"send the body with 'Content-Type: {route.takes}', and not compressed")
+    allowed, drained = route.most_bytes, max(route.most_bytes, MOST_DRAINED)
+    too_large = Refusal(413, f"the body is larger than {allowed >> 20} MiB; send fewer or shorter texts", CLOSE)
     announced = request.headers.get("content-length", "0")
-    most = MOST_BYTES if "expect" in request.headers else MOST_DRAINED  # who expects a word first has sent nothing yet
+    most = allowed if "expect" in request.headers else drained  # who expects a word first has sent nothing yet
     if announced.isdecimal() and int(announced[:20]) > most:
         raise too_large
     content, size = bytearray(), 0
@@ -202,29 +415,25 @@ async def _read_body(request: Request) -> bytes:
         async with asyncio.timeout(SECONDS_FOR_BODY):
             async for chunk in request.stream():
                 size += len(chunk)
-                if size <= MOST_BYTES:
+                if size <= allowed:
                     content += chunk
-                elif size > MOST_DRAINED:
+                elif size > drained:
                     break
     except TimeoutError:
-        if size <= MOST_BYTES:
+        if size <= allowed:
             raise Refusal(408, f"the body did not come within {SECONDS_FOR_BODY:g} s; send it again", CLOSE) from None
     except ClientDisconnect:
         raise Refusal(400, "the body ended too early") from None
-    if size > MOST_BYTES:
+    if size > allowed:
         raise too_large
     return bytes(content)
 
 
 def _error(message: str) -> bytes:
-    return _encode({"error": message[:MOST_MESSAGE]})
+    return encode({"error": message[:MOST_MESSAGE]})
 
 
-def _encode(data: Any) -> bytes:
-    return json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
-
-
-def _response(content: bytes, status: int, headers: dict[str, str] | None = None) -> Response:
+def _response(content: bytes, status: int, headers: dict[str, str] | None = None, kind: str = JSON) -> Response:
     from starlette.responses import Response
 
-    return Response(content, status, headers, media_type=JSON)
+    return Response(content, status, headers, media_type=kind)
