@@ -49,8 +49,10 @@ OPTIONAL = {
     "onnxruntime": "onnxruntime",
     "skops": "skops",
     "mlflow": "mlflow",
+    "dask": "distributed",
     "service": "uvicorn",
     "reproduce": "pandas",
+    "on_device": "torch",
 }
 MISSING = [word for word, package in OPTIONAL.items() if importlib.util.find_spec(package) is None]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

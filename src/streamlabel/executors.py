@@ -7,7 +7,7 @@ reference: every other one gives the same results in the same order (``tests/con
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
+from functools import partial, reduce
 from itertools import islice
 from typing import Literal, Protocol, TypeVar, get_args, runtime_checkable
 
@@ -104,6 +104,8 @@ class JoblibExecutor:
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         # Not `backend=`: inside a worker joblib then falls back to what can be nested there, and it warns of nothing.
         pool = Parallel(n_jobs=self.n_jobs, prefer=self.prefer)
+        if isinstance(function, partial):  # what it holds goes as arguments, which the backend of Dask sends once
+            return list(pool(delayed(function.func)(*function.args, item, **function.keywords) for item in items))
         return list(pool(delayed(function)(item) for item in items))
 
     def map_reduce(

@@ -8,15 +8,17 @@ from click.testing import CliRunner
 
 from streamlabel.cli import main
 from streamlabel.data.synthetic import make_twin
-from streamlabel.experiments.speed import time_batch, time_few_rows, time_flatness, time_single, time_steps
+from streamlabel.experiments.speed import time_arrivals, time_batch, time_flatness, time_steps
 
 
 def test_timings_of_a_small_set():
     data = make_twin(300, 60, 30, 10, 3, random_state=0)
-    single, few = time_single("twin", data, n_labels=4), time_few_rows("twin", data, n_rows=40, n_labels=4)
-    assert 0 < single.cpu_ms < 5000
-    assert single.n_labels == 4
-    assert few.ratio is None
+    timings = time_arrivals("twin", data, "logistic", (40, None), n_labels=4)
+    assert [(timing.what, timing.n_labels) for timing in timings] == [
+        ("twin, logistic: first label, 40 rows", 1), ("twin, logistic: later label, 40 rows", 4),
+        ("twin, logistic: first label, all rows", 1), ("twin, logistic: later label, all rows", 4),
+    ]  # fmt: skip
+    assert all(0 < timing.cpu_ms < 60_000 and timing.ratio is None for timing in timings)
     batch = time_batch("twin", data, n_labels=5)
     assert [timing.reference for timing in batch] == ["LinearSVC", "LogisticRegression(liblinear)"]
     for timing in batch:
@@ -42,7 +44,8 @@ def test_the_command_times_a_real_set(data_root):
     )
     assert result.exit_code == 0, result.output
     data = json.loads(result.stdout)
-    assert {timing["what"].partition(":")[0] for timing in data["timings"]} == {"mediamill_reduced"}
+    sets = {f"mediamill_reduced{loss}" for loss in ("", ", auto", ", squared", ", logistic")}
+    assert {timing["what"].partition(":")[0] for timing in data["timings"]} == sets
     assert data["not_here"] == []
 
 

@@ -33,6 +33,15 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def test_very_many_labels_are_pruned(file: Path, tmp_path: Path, ask: Ask, call: Call) -> None:
+    ask("fit", tmp_path / "few", file, "--prune", "20", "--dictionary", "10")
+    assert [path.suffix for path in (tmp_path / "few").glob("[VW]-*")] == [".csr"]
+    model = Tagger.open(tmp_path / "few").classifier_
+    assert (model.prune, model.dictionary) == (20, 10)
+    assert "road" in ask("fit", tmp_path / "would", file, "--prune", "auto", "--dry-run")
+    assert "neither a number nor auto" in call("fit", tmp_path / "bad", file, "--prune", "much", code=2).stderr
+
+
 def test_words_can_be_left_out_and_the_loss_chosen(file: Path, tmp_path: Path, ask: Ask) -> None:
     every = ask("fit", tmp_path / "every", file)["n_features"]
     assert ask("fit", tmp_path / "few", file, "--max-features", "40", "--loss", "logistic")["n_features"] == 40

@@ -71,7 +71,7 @@ def test_questions_that_are_asked_here(model: Path, pool: Path, call: Call, ask:
     said = call(
         "next", model, "football", "--pool", pool, "--ask", "--actor", "eve", input="y\nwhat\nNo\ns\n\nq\n"
     ).stdout
-    assert "y: it applies, n: it does not, s: skip this text, q: quit" in said
+    assert "y: it applies, n: it does not, s: skip this text, u: take the last answer back, q: quit" in said
     assert said.splitlines()[-1] == "2 answers, 1 yes and 1 no; on the disk as revision 4"
     moved = [line for line in said.splitlines() if line.startswith(("precision", "never yes"))]
     assert [line.rpartition("from ")[2] for line in moved] == ["9 yes and 0 no", "9 yes and 1 no"]
@@ -83,6 +83,25 @@ def test_questions_that_are_asked_here(model: Path, pool: Path, call: Call, ask:
     call("undo", model)
     card = call("labels", model, "football").stdout
     assert "learned from 9 yes and 0 no, 1 answer of these to questions" in card
+
+
+def test_an_answer_is_taken_back_while_asking(model: Path, pool: Path, call: Call, ask: Ask) -> None:
+    before = ask("labels", model, "football")
+    said = call("next", model, "football", "--pool", pool, "--ask", input="u\ny\nu\nq\n").stdout
+    assert "no answer was given yet" in said
+    assert "the last answer is taken back: revision 4" in said
+    assert said.splitlines()[-1] == "0 answers, 0 yes and 0 no; nothing was changed"
+    after = ask("labels", model, "football")
+    assert {key for key in before if before[key] != after[key]} <= {"bytes", "revision"}
+
+
+def test_five_noes_and_no_yes_are_no_idea(model: Path, pool: Path, call: Call) -> None:
+    guess = "so far a guess: find a text that it applies to"
+    learned = call("add-label", model, "electricity zebrafoo", "--pool", pool).stdout
+    assert "1 word of its name and yes texts is not known to the model: zebrafoo" in learned
+    said = call("next", model, "electricity zebrafoo", "--pool", pool, "--ask", input="n\n" * 6).stdout
+    assert said.count(guess) == 1
+    assert guess not in call("next", model, "football", "--pool", pool, "--ask", input="n\n" * 6).stdout
 
 
 def test_the_end_of_the_input_ends_the_questions(model: Path, pool: Path, call: Call) -> None:

@@ -21,6 +21,8 @@ LABEL = DATA.tags[0][0]
 TEXTS = [
     "fit NEW tagged.jsonl",
     "fit NEW rows.svm",
+    "add-all MODEL later.jsonl --dry-run",
+    "add-all MODEL new.jsonl",
     "add-label MODEL hospitals --yes yes.txt",
     "add-label MODEL football --yes yes.txt --replace",
     "add-label MODEL hospitals --yes yes.txt --dry-run",
@@ -67,7 +69,7 @@ ROWS = [
     "export MODEL out.npz",
     "threshold MODEL label_0 0.5",
 ]
-OTHERS = {"doctor": "it reads the catalogue anew for every kind of damage", "serve": "it looks for what others write"}
+OTHERS = {"doctor": "it reads the catalogue anew for every kind of damage"}
 
 
 @pytest.fixture
@@ -93,6 +95,7 @@ def files(tmp_path: Path) -> Path:
         "tagged.jsonl": tagged,
         "answers.jsonl": list(map(json.dumps, answers)),
         "rows.svm": rows,
+        "new.jsonl": [json.dumps({"text": text, "tags": ["new"] * (i % 2)}) for i, text in enumerate(DATA.texts)],
         "yes.txt": DATA.texts[:3],
         "later.jsonl": [
             json.dumps({"text": f"{text} once more", "tags": tags})

@@ -11,7 +11,10 @@ import pytest
 from click.testing import Result
 from sklearn.linear_model import Ridge
 
+from local_cluster import local_cluster
 from streamlabel import ModelStore
+from streamlabel.cli import stats as stats_commands
+from streamlabel.errors import ClusterError
 from streamlabel.store.sums_file import read_stats
 
 Call = Callable[..., Result]
@@ -59,7 +62,7 @@ def test_parts_give_the_model_of_the_whole(
     shown = ask("stats", "show", tmp_path / "all.npz", "-k", 2)
     counts = Y.sum(axis=0)
     best = np.argsort(-counts, kind="stable")[:2]
-    assert shown["labels"] == [{"label": f"label_{j}", "n_yes": int(counts[j])} for j in best]
+    assert shown["labels"] == [{"label": f"label_{j}", "n_yes": int(counts[j]), "n_asked": 90} for j in best]
     fitted = ask("stats", "fit", tmp_path / "model", tmp_path / "all.npz", "--beta", 2.0)
     assert (fitted["beta"], fitted["revision"]) == (2.0, 1)
     scores = ModelStore.open(tmp_path / "model").scores(X)
@@ -152,3 +155,63 @@ def test_numbers_that_no_row_has_are_no_labels(tmp_path: Path, call: Call, ask: 
     (tmp_path / "stated.svm").write_text("# streamlabel n_rows=30 n_features=4 n_labels=5\n" + rows)
     call("stats", "make", tmp_path / "stated.svm", "-o", tmp_path / "stated.npz")
     assert read_stats(tmp_path / "stated.npz").n_labels == 5
+
+
+def test_several_files_are_summed_and_those_done_are_kept(
+    sums: list[Path], parts: list[Path], tmp_path: Path, call: Call, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "all.npz"
+    call("stats", "merge", *sums, "-o", tmp_path / "merged.npz")
+    summed: list[str] = []
+    real = stats_commands._file_sums
+
+    def lost(*arguments: Any) -> Any:
+        summed.append(Path(arguments[-1]).name)
+        if summed == ["a.txt", "b.txt"]:
+            raise ClusterError("tcp://there: the connection to the scheduler was lost")
+        return real(*arguments)
+
+    monkeypatch.setattr(stats_commands, "_file_sums", lost)
+    told = call("stats", "make", *parts, "-o", out, code=1).stderr
+    assert "1 of 3 files are summed and kept in" in told
+    assert not out.exists()
+    assert ask("stats", "make", *parts, "-o", out)["n_rows"] == 90
+    assert summed == ["a.txt", "b.txt", "b.txt", "c.txt"]
+    assert out.read_bytes() == (tmp_path / "merged.npz").read_bytes()
+    assert not (tmp_path / "all.parts").exists()
+    assert "given twice" in call("stats", "make", parts[0], parts[0], "-o", tmp_path / "d.npz", code=2).stderr
+    call("stats", "make", parts[0], tmp_path / "none.txt", "-o", tmp_path / "d.npz", code=3)
+
+
+def test_on_a_cluster_the_file_is_the_same(
+    sums: list[Path], parts: list[Path], rows: tuple[np.ndarray, np.ndarray], tmp_path: Path, call: Call
+) -> None:
+    address = local_cluster().address
+    call("stats", "merge", *sums, "-o", tmp_path / "merged.npz")
+    call("stats", "make", *parts, "-o", tmp_path / "all.npz", "--dask", address)
+    assert (tmp_path / "all.npz").read_bytes() == (tmp_path / "merged.npz").read_bytes()
+    call("stats", "fit", tmp_path / "model", tmp_path / "all.npz")
+    for options in (("-k", 2), ("--thresholds",)):
+        here = call("predict", tmp_path / "model", parts[2], *options).stdout
+        assert len(here.splitlines()) == 40
+        assert (
+            call("predict", tmp_path / "model", parts[2], *options, "--rows-per-block", 15, "--dask", address).stdout
+            == here
+        )
+
+
+def test_parts_that_were_asked_other_labels(tmp_path: Path, call: Call, ask: Ask) -> None:
+    (tmp_path / "a.svm").write_text("0 1:1 2:2\n1 1:3\n 2:1\n")
+    (tmp_path / "b.svm").write_text("0,2 2:1\n 1:1\n")
+    for name in "ab":
+        call("stats", "make", tmp_path / f"{name}.svm", "-o", tmp_path / f"{name}.npz", "--n-features", 2)
+    merged = tmp_path / "all.npz"
+    call("stats", "merge", tmp_path / "a.npz", tmp_path / "b.npz", "-o", merged, code=1)
+    call("stats", "merge", tmp_path / "a.npz", tmp_path / "b.npz", "-o", merged, "--unknown")
+    labels = ask("stats", "show", merged)["labels"]
+    assert {one["label"]: (one["n_yes"], one["n_asked"]) for one in labels} == {
+        "label_0": (2, 5), "label_1": (1, 3), "label_2": (1, 2)
+    }  # fmt: skip
+    call("stats", "fit", tmp_path / "model", merged, "--beta", 1)
+    record = {one.name: one for one in ModelStore.open(tmp_path / "model").labels()}["label_1"]
+    assert (record.n_yes, record.n_no) == (1, 2)

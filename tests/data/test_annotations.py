@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -408,3 +409,51 @@ def test_what_was_asked_is_what_the_learner_takes(tmp_path, rng):
     masked = clf.fit(X, Y[:, :1]).add_labels(X, Y[:, 1:], ["new"], annotated=mask[:, 1:]).coef_
     alone = clf.fit(X, Y[:, :1]).add_labels(X[:30], Y[:30, 1:], ["new"]).coef_
     np.testing.assert_allclose(masked, alone, rtol=1e-10)
+
+
+def test_a_label_with_a_blank_is_refused_in_fast_text(tmp_path):
+    path = tmp_path / "all.txt"
+    path.write_text("__label__farming a cow\n__label__bird flu __label__farming hens culled\n")
+    with pytest.raises(DataError, match=r"line 2: record 2: __label__ is left in the text.*export JSONL"):
+        load_annotations(path)
+
+
+def test_a_zip_is_read_as_its_files(tmp_path):
+    """As doccano downloads: one file, or one a person, whose answers are votes."""
+    lines = ['{"id": 1, "text": "a cow", "label": ["animal"]}\n', '{"id": 1, "text": "a cow", "label": ["food"]}\n']
+    files = [tmp_path / f"{person}.jsonl" for person in ("ann", "bob", "eve")]
+    for file, line in zip(files, (lines[0], lines[0], lines[1]), strict=True):
+        file.write_text(line)
+    zipped(tmp_path / "download.zip", {path.name: path.read_text() for path in files})
+    one, other = load_annotations(tmp_path / "download.zip"), load_annotations(files)
+    assert (
+        (list(one.dataset.texts), table(one)) == (list(other.dataset.texts), table(other)) == (["a cow"], [[YES, NO]])
+    )
+    zipped(tmp_path / "one.zip", {"all.jsonl": lines[0]})
+    assert table(load_annotations(tmp_path / "one.zip")) == [[YES]]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ({"all.jsonl": '{"id": 1, "text": "a", "label": [1]}'}, r"bad.zip/all.jsonl, line 1: record 1 .*no label name"),
+        ({"inner.zip": "PK\x03\x04"}, r"bad.zip: holds an archive, 'inner.zip'; unpack it by hand"),
+        ({"../all.jsonl": "{}"}, "points out of the archive"),
+        ({}, "is called a zip and is none"),
+        ({"all.jsonl": " " * 3000}, "inflates to more than a data set may have"),
+    ],
+)
+def test_a_bad_zip_is_one_message(content, problem, tmp_path, monkeypatch):
+    monkeypatch.setattr("streamlabel.data.annotations.MOST_UNPACKED", 2000)
+    if content:
+        zipped(tmp_path / "bad.zip", content)
+    else:
+        (tmp_path / "bad.zip").write_text("nothing")
+    with pytest.raises(DataError, match=problem):
+        load_annotations(tmp_path / "bad.zip", "doccano")
+
+
+def zipped(path, files):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)

@@ -151,7 +151,7 @@ def test_the_page_of_results_is_short_and_made_of_the_committed_records(committe
     leads = {cells[1].strip(): cells[2:6] for cells in lines}
     for against in ("ridge", "logistic regression", "linear SVM", "LEML", "SLEEC"):
         assert all("ahead" in cell for cell in leads[against][:2]), "up to a thousand answers SLL is ahead of all"
-    assert ["ahead" in cell for cell in leads["SLL anchor only"]] == [True, False, True, False]
+    assert all("ahead" in cell for cell in leads["SLL anchor only"])
     for against in ("logistic regression", "linear SVM", "napkinXC tree", "SLL logistic"):
         assert "behind" in leads[against][3], "with all rows annotated"
 
@@ -176,21 +176,22 @@ def test_what_the_page_says_of_names_and_questions(committed):
         assert ours[1] > alone[as_good_as]
         assert ours[20] - alone[20] > 2.9
         assert (ours - rival)[1:].min() > 0.3
-    assert names["eurlex57k", LEARNER, 0] > names["eurlex57k", WITHOUT, 5]
+    assert abs(names["eurlex57k", LEARNER, 0] - names["eurlex57k", WITHOUT, 5]) < 1
     assert all(abs(names[name, LEARNER, 0] - names[name, AS_TEXT, 0]) < 1 for name in sets[:2])
     found = results(committed, "questions").frame.groupby(["dataset", "method", "n_answers"])
     f1, precision = (found[field].mean().unstack("method") for field in ("f1", "average_precision"))
     assert 0.4 < found["n_yes"].mean()[:, "at random", 50].min() < found["n_yes"].mean()[:, "at random", 50].max() < 1.3
-    assert f1["at random"]["eurlex57k", 50] > f1["at random"]["eurlex57k", 0] + 5
+    assert f1["at random"]["eurlex57k", 50] > f1["at random"]["eurlex57k", 0] + 3
     for name in sets:
         rest = precision.loc[name, 50].drop("at random")
         assert rest.min() > precision.loc[name, 50]["at random"] + 2
+    assert (f1.xs(50, level="n_answers").idxmax(axis=1) == "nearest to the threshold").all()
     gap = (f1 - f1[["next"]].to_numpy())["nearest to the threshold"]
-    assert abs(gap["bibtex", 50]) < 1
-    assert 3 < gap["eurlex57k", 50] < 5
+    assert all(0.5 < gap[name, 50] < 3 for name in sets[:2])
+    assert 0.8 < gap["eurlex57k", 50] < 4.6
     gap = precision["next"] - precision["nearest to the threshold"]
-    assert gap["bibtex", 50] > 1.5
-    assert 2.5 < gap["eurlex57k", 50] < 4
+    assert all(0.5 < gap[name, 50] < 2 for name in sets[:2])
+    assert -1.2 < gap["eurlex57k", 50] < -0.5
     assert (f1.loc["citeulike-t-min5", 50] - f1.loc["citeulike-t-min5", 0]).max() < 3
 
 
@@ -216,22 +217,26 @@ def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
     assert even == {"ridge", "SLL anchor only", "linear SVM", "LEML"}
     assert set(level) == {"level", "ahead"}
     auc = budget.compared[(budget.compared["measure"] == "AUC")].set_index(["dataset", "competitor", "where"])["gain"]
-    assert all(auc["reuters-21578", "scikit-learn logistic", f"{n} rows"] < -2.0 for n in (500, 1000, 2000))
-    assert all(-0.8 < auc["bibtex", "scikit-learn logistic", f"{n} rows"] < -0.6 for n in (2000, 4000, 4880))
+    logistic = auc["reuters-21578"][["BR logistic", "scikit-learn logistic"]].groupby("where").min()
+    assert all(-2.1 < logistic[f"{n} rows"] < -0.3 for n in (20, 50, 100, 200, 500, 1000, 2000, 4000))
+    assert all(logistic[f"{n} rows"] > -0.1 for n in (8000, 13219))
+    assert all(auc["reuters-21578", "BR ridge", f"{n} rows"] > 2.0 for n in (500, 1000, 2000, 4000, 8000, 13219))
     needed = [line["AUC"] for line in budget.sections("savings")["delicious"]][:6]
     assert all(2.0 <= float(cell.split("(")[1].rstrip("x)")) <= 9.0 for cell in needed)
     assert budget.value("bar") == "missed"
     ridge = budget.compared[budget.compared["competitor"] == "BR ridge"]
-    assert ridge[ridge["gain"] < -0.3][["dataset", "where", "measure"]].to_numpy().tolist() == [
-        ["delicious", "8000 rows", "P@1"]
-    ]
+    behind = ridge[ridge["gain"] < -0.3]
+    assert set(behind["dataset"] + ", " + behind["measure"]) == {
+        "bibtex, average precision", "reuters-21578, P@1", "reuters-21578, average precision",
+    }  # fmt: skip
+    assert behind["gain"].min() > -0.75
 
 
 @pytest.mark.slow
 def test_what_the_page_says_of_the_calendar(committed):
     timeline = results(committed, "timeline")
     facts = timeline.sections("facts")[""]
-    assert [line["past used for"] for line in facts] == ["0", "0", "0"]
+    assert [line["past used for"] for line in facts] == ["0", "0", "57"]
     assert sum(int(line["arrived"]) for line in facts) == 641
     found = timeline.compared[timeline.compared["competitor"] == "scikit-learn logistic"]
     assert found[found["measure"] == "AUC"]["verdict"].tolist() == ["loses"] * 3

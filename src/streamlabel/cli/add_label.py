@@ -8,7 +8,6 @@ import json
 import logging
 import shlex
 import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -24,9 +23,8 @@ from streamlabel.data.files import replacing, source_name
 from streamlabel.data.load import TextRow
 from streamlabel.errors import ConflictError, DataError, NotFoundError, did_you_mean
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.stored_rows import LEARNING
 from streamlabel.tagging import learn_report
-from streamlabel.tagging.learn_report import LearnReport, count_fires
+from streamlabel.tagging.learn_report import LearnReport
 from streamlabel.tagging.questions import Question
 from streamlabel.tagging.tagger import Tagger
 from streamlabel.tagging.text_answers import ENOUGH, TextIndex
@@ -38,6 +36,7 @@ NO = {"0", "0.0", "no", "n", "false", "f", "reject"}
 UNKNOWN = {"", "none", "null", "nan", "?", "unknown", "ignore"}
 SHOWN_WORDS = 8
 SHOWN, SHOWN_TO_ASK = 200, 600  # characters of a text
+NO_IDEA = 5  # noes without a yes after which nothing is known about a label
 NOTHING_LEFT = "no text of the pool is left to ask about"
 
 
@@ -77,8 +76,9 @@ def add_label(
     How often the label applies, its threshold and how good it is are told by texts that nobody has looked at: those of
     --pool (this week's, say), or those of fit. With --dry-run it is learned and reported, and not stored.
 
-    --more adds to the answers that a label has. With --asked they are those of texts that were not chosen because of
-    their answer (next --out FILE writes some): only such answers tell how often the label is right.
+    --more adds to the answers that a label has; of two answers to the same text the newer one counts. With --asked they
+    are those of texts that were not chosen because of their answer (next --out FILE writes some): only such answers
+    tell how often the label is right.
     """
     if file is not None and (yes is not None or no is not None):
         raise click.UsageError("give the answers once: --yes FILE and --no FILE, or --file FILE")
@@ -170,20 +170,7 @@ def _learn_rows(
     if column not in data.label_names:
         raise NotFoundError(f"{data.source}: no label is called {column!r}; --column says which one has the answers")
     answers = data.Y[:, [data.label_names.index(column)]]
-    begin = time.perf_counter()
-    kept_dense = LEARNING in store.parts() and not store.get_part(LEARNING).content["sparse"]
-    X = data.X.toarray() if kept_dense else data.X  # rows of fit are recognised in the form in which they are kept
-    if dry_run:
-        grown = store.model().add_labels(X, answers, [name])
-    else:
-        store.add_labels(X, answers, [name])
-        grown = store.model()
-    learned = grown.reports_[-1]
-    report = LearnReport(
-        name, learned.n_yes, learned.n_rows - learned.n_yes, 0, tuple(grown.neighbours(name)),
-        bool(learned.anchored or learned.share), float(grown.thresholds_[-1]), time.perf_counter() - begin,
-        count_fires(grown, len(grown.label_names_) - 1),
-    )  # fmt: skip
+    report = learn_report.learn_rows(store, name, data.X, answers, dry_run=dry_run)
     return report_data(report, None if dry_run else store.revision)
 
 
@@ -265,12 +252,12 @@ def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
 
 
 def _unknown_lines(number: int, words: Sequence[str]) -> list[str]:
-    """Which words of the answers count for nothing, and what to do about it."""
+    """Which words of the name and the answers count for nothing, and what to do about it."""
     if not number:
         return []
     shown = ", ".join(words[:SHOWN_WORDS]) + (", ..." if number > SHOWN_WORDS else "")
     are, they = ("is", "it is") if number == 1 else ("are", "they are")
-    what = f"{plural(number, 'word')} of the yes texts {are} not known to the model: {shown}"
+    what = f"{plural(number, 'word')} of its name and yes texts {are} not known to the model: {shown}"
     return [f"{what}; {they} ignored until the next fit"]
 
 
@@ -308,8 +295,8 @@ def next_question(
     --out writes them as CSV or JSONL with an empty column: fill in yes or no, and give the file back with
     'add-label MODEL LABEL --more --asked --file FILE --column answer --pool FILE'.
 
-    --ask shows them one by one. Keys: y (yes), n (no), s (skip), q (quit). After each answer the label is learned
-    again and is on the disk, one revision an answer; undo takes the last one back. Nobody else can change MODEL
+    --ask shows them one by one. Keys: y (yes), n (no), s (skip), u (take the last answer back), q (quit). After each
+    answer the label is learned again and is on the disk, one revision an answer. Nobody else can change MODEL
     meanwhile.
     """
     if ask and (out is not None or as_json):
@@ -367,7 +354,7 @@ def _ask(tagger: Tagger, label: str, texts: list[str], n: int) -> None:
     """Ask about one text after the other; each answer is on the disk before the next question is put."""
     pool = tagger.pool(texts)
     left, judged = pool, pool if len(pool.texts) >= ENOUGH else None
-    n_yes = n_no = 0
+    given: list[bool] = []
     for _ in range(n):
         questions = tagger.next(label, left, 1)
         if not questions:
@@ -375,17 +362,31 @@ def _ask(tagger: Tagger, label: str, texts: list[str], n: int) -> None:
             break
         (question,) = questions
         click.echo(f"\n{_short(question.text, SHOWN_TO_ASK)}")
-        said = _key(f"{label}? (probability {question.probability:.2f}, {question.why}) y/n/s/q ")
+        asks = f"{label}? (probability {question.probability:.2f}, {question.why}) y/n/s/u/q "
+        while (said := _key(asks)) == "u":
+            click.echo(_taken_back(tagger, given))
         if said == "q":
             break
         if said == "s":
             left = left.without(TextIndex.of([question.text]).digests)
             continue
         report = learn_report.report_data(tagger.answer(label, question.text, said == "y", pool=judged))
-        n_yes, n_no = n_yes + (said == "y"), n_no + (said == "n")
+        given.append(said == "y")
         click.echo(_moved(report))
-    stored = f"on the disk as revision {tagger.store.revision}" if n_yes + n_no else "nothing was changed"
-    click.echo(f"{plural(n_yes + n_no, 'answer')}, {n_yes} yes and {n_no} no; {stored}")
+        if report["n_yes"] == 0 and report["n_no"] == NO_IDEA:
+            click.echo("so far a guess: find a text that it applies to ('add-label --more --yes FILE'), or describe it")
+    stored = f"on the disk as revision {tagger.store.revision}" if given else "nothing was changed"
+    click.echo(f"{plural(len(given), 'answer')}, {sum(given)} yes and {len(given) - sum(given)} no; {stored}")
+
+
+def _taken_back(tagger: Tagger, given: list[bool]) -> str:
+    """Take the last of these answers back."""
+    if not given:
+        return "no answer was given yet; 'streamlabel undo' takes back what was done before"
+    given.pop()
+    tagger.store.undo()
+    tagger.refresh()
+    return f"the last answer is taken back: revision {tagger.store.revision}"
 
 
 def _moved(report: dict[str, Any]) -> str:
@@ -398,7 +399,7 @@ def _moved(report: dict[str, Any]) -> str:
 
 
 def _key(question: str) -> str:
-    """One of y, n, s, q: a key on a terminal, else the first letter of a line; the end of the input is q."""
+    """One of y, n, s, u, q: a key on a terminal, else the first letter of a line; the end of the input is q."""
     while True:
         click.echo(question, nl=False)
         if sys.stdin.isatty():
@@ -411,9 +412,9 @@ def _key(question: str) -> str:
             line = sys.stdin.readline()
             key = line.strip()[:1] if line else "q"
             click.echo(line.strip())
-        if key.lower() in ("y", "n", "s", "q"):
+        if key.lower() in ("y", "n", "s", "u", "q"):
             return key.lower()
-        click.echo("y: it applies, n: it does not, s: skip this text, q: quit")
+        click.echo("y: it applies, n: it does not, s: skip this text, u: take the last answer back, q: quit")
 
 
 def _short(text: str, most: int) -> str:

@@ -12,10 +12,9 @@ from streamlabel.data.catalogue import find_entry, load_catalogue_set, locate
 from streamlabel.experiments.speed import (
     Step,
     Timing,
+    time_arrivals,
     time_batch,
-    time_few_rows,
     time_flatness,
-    time_single,
     time_steps,
 )
 
@@ -31,7 +30,7 @@ def bench() -> None:
 @click.option("--steps", is_flag=True, help="Also show where the time of a fully annotated label goes.")
 @json_option
 def add_label(datasets: tuple[str, ...], flatness: bool, steps: bool, as_json: bool) -> None:
-    """Time new labels: one with all rows, one with 100 rows, a batch of 100, and after ever more labels."""
+    """Time new labels: the first and later ones, of 100 rows and of all, a batch, and after ever more labels."""
     wanted = datasets or ("bibtex", "delicious", "eurlex57k")
     missing = [name for name in wanted if locate(find_entry(name)) is None]
     if datasets:
@@ -41,12 +40,13 @@ def add_label(datasets: tuple[str, ...], flatness: bool, steps: bool, as_json: b
     for name in (name for name in wanted if name not in missing):
         note(f"{name} ...")
         data = load_catalogue_set(name, "train")
-        if data.n_rows < 20_000:
-            timings.append(time_single(name, data))
+        small = data.n_rows < 20_000
+        for loss in ("auto", "squared", "logistic") if small else ("auto",):
+            timings += time_arrivals(name, data, loss, n_labels=30 if small else 10)
+        if small:
             timings += time_batch(name, data)
             if steps:
                 parts[name] = time_steps(data)
-        timings.append(time_few_rows(name, data))
     if flatness:
         note("growing label sets ...")
         timings += time_flatness()

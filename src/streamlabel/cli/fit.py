@@ -67,6 +67,18 @@ from streamlabel.types import Dataset, TextDataset
     show_default=True,
     help="Keep what is needed to learn new labels as well as now (never the texts); it takes room.",
 )
+@click.option(
+    "--in-blocks",
+    is_flag=True,
+    help="FILE, or a folder of such files, may be larger than memory (XC text, Parquet, JSONL, CSV, npz that is not "
+    "compressed). No rows are kept. A run that was killed goes on where it was.",
+)
+@click.option(
+    "--prune",
+    metavar="auto|N",
+    help="For very many labels: keep so many weights a label on average, or the fewest that lose next to no P@k.",
+)
+@click.option("--dictionary", type=click.IntRange(min=1), help="Write new labels by so many of these, not by all.")
 @click.option("--shared", is_flag=True, help="Let others on this machine read the model, as the umask says.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For what is drawn at random.")
 @actor_option
@@ -74,8 +86,8 @@ from streamlabel.types import Dataset, TextDataset
 @json_option
 def fit(
     model: Path, file: str, vectorizer: str, numbers: bool, names: str, max_features: int | None, min_df: int | None,
-    loss: str, tune: str, keep_rows: bool, shared: bool, seed: int, actor: str, dry_run: bool, as_json: bool,
-    **arguments: Any,
+    loss: str, tune: str, keep_rows: bool, in_blocks: bool, prune: str | None, dictionary: int | None, shared: bool,
+    seed: int, actor: str, dry_run: bool, as_json: bool, **arguments: Any,
 ) -> None:  # fmt: skip
     """Learn all labels of FILE, and store the model in the new directory MODEL.
 
@@ -85,10 +97,28 @@ def fit(
     take.
     """
     new_model_path(model)
+    if in_blocks:
+        from streamlabel.cli.in_blocks import fit_in_blocks
+
+        if loss not in ("auto", "squared") or tune != "arrival":
+            raise click.UsageError("--in-blocks learns with --loss squared, and has no rows to tune on")
+        if prune is not None or dictionary is not None:
+            raise click.UsageError("--in-blocks keeps all weights; leave --prune and --dictionary out")
+        words = {"numbers": numbers, "max_features": max_features, "min_df": min_df}
+        fit_in_blocks(
+            model, file, FileOptions.of(arguments), vectorizer, names, words, seed, dry_run, as_json,
+            private=not shared, actor=actor,
+        )  # fmt: skip
+        return
     data, columns = read_set(file, FileOptions.of(arguments), learning=True)
     say_twins(data.label_names)
     chosen = _vectorizer(data, vectorizer, numbers, max_features, min_df)
-    classifier = StreamingLabelClassifier(loss=loss, tune=tune, random_state=seed)
+    if prune is not None and prune != "auto" and not prune.isdecimal():
+        raise click.BadParameter(f"{prune!r} is neither a number nor auto", param_hint="--prune")
+    few = int(prune) if prune is not None and prune.isdecimal() else prune
+    classifier = StreamingLabelClassifier(
+        loss=loss, tune=tune, random_state=seed, prune=few, dictionary=dictionary or "all"
+    )
     found: dict[str, Any] = {
         "model": str(model),
         "texts": isinstance(data, TextDataset),
@@ -99,7 +129,7 @@ def fit(
         "dry_run": dry_run,
     }
     if dry_run:
-        found |= _cost(data, chosen, loss)
+        found |= _cost(data, chosen, loss, pruned=prune is not None)
         write(found, as_json=as_json, text=lambda: "\n".join(_would(found)))
         return
     note(f"learning {plural(data.n_labels, 'label')} from {_rows(found)} ...")
@@ -153,11 +183,11 @@ def _learn(
         return store.sizes(), store.n_features
 
 
-def _cost(data: Dataset | TextDataset, vectorizer: Any, loss: str) -> dict[str, Any]:
+def _cost(data: Dataset | TextDataset, vectorizer: Any, loss: str, *, pruned: bool) -> dict[str, Any]:
     """What learning would take, reading included; DataError with a remedy if there is not so much memory."""
     X = data.X if isinstance(data, Dataset) else make_vectorizer(vectorizer, data.n_rows).fit_transform(data.texts)
     free = available_memory()
-    plan = check_fit_memory(FitSize.of(X, data.Y), loss, free)
+    plan = check_fit_memory(FitSize.of(X, data.Y), loss, free, pruned=pruned)
     return {
         "n_features": int(X.shape[1]),
         "road": plan.road,

@@ -26,7 +26,7 @@ from streamlabel.errors import DataError, NotFoundError, did_you_mean
 from streamlabel.store.history import LabelRecord
 from streamlabel.store.parts import VECTORIZER
 from streamlabel.store.stored_model import StoredModel
-from streamlabel.streaming.calibration import best_f1_thresholds, estimate_data, sigmoid, threshold_of_precision
+from streamlabel.streaming.calibration import best_f1_thresholds, estimate_data
 from streamlabel.types import BoolArray
 from streamlabel.validation import check_label_names
 
@@ -56,7 +56,7 @@ def labels(model: Path, label: str | None, match: str, sort: str, revision: int 
         wanted = None if label is None else known_label(store.label_names, label, model)
         chosen = [one for one in records if wanted in (None, one.name) and match.casefold() in one.name.casefold()]
         beside = _beside(store, {one.name for one in chosen})
-        learned = _learned(store, chosen[0]) if wanted is not None and chosen else math.nan
+        learned = store.learned_threshold(chosen[0]) if wanted is not None and chosen else math.nan
         n_features = store.n_features
     estimates = {name: parts[-1][1].get("estimate") for name, parts in beside.items()}
     chosen.sort(key=SORTS[sort])
@@ -241,7 +241,7 @@ def threshold(
     with open_store(model, dry_run=not changes and precision is None, actor=actor) as store:
         label = known_label(store.label_names, label, model)
         record = next(one for one in store.labels() if one.name == label)
-        found: dict[str, Any] = {"label": label, "before": record.threshold, "learned": _learned(store, record)}
+        found: dict[str, Any] = {"label": label, "before": record.threshold, "learned": store.learned_threshold(record)}
         if precision is not None and store.beside(store.label_names.index(label)):
             found |= _learned_precisely(store, label, precision, pool, options, dry_run=dry_run)
         else:
@@ -297,27 +297,15 @@ def _precise(
     store: StoredModel, label: str, precision: float, pool: str | None, options: FileOptions
 ) -> dict[str, Any]:
     """The threshold for a precision by calibrated probabilities, on the pool or on unseen scores of fit's rows."""
+    from streamlabel.streaming.found import threshold_for_precision
+
     model, number = store.model(learning=pool is None), store.label_names.index(label)
-    state = model.state_
-    if pool is not None:
-        X = _pool_rows(store, pool, options)
-    elif state.memory is not None:
-        X = state.memory.X
-    else:
-        raise DataError("the rows of fit are not kept; give --pool FILE", source=store.path)
-    if pool is None and state.memory is not None and number < state.n_fitted:
-        scores = state.memory.leave_one_out[:, number]
-    else:
-        scores = state.classifiers.scores(X, np.array([number]))[:, 0]
-    chances = sigmoid(scores, state.decisions.slope[number], state.decisions.offset[number])
-    threshold, reached, recall = threshold_of_precision(scores, chances, precision)
-    if reached < precision:
-        raise DataError(
-            f"a precision of {precision:g} cannot be expected of {label!r}, whatever the threshold: {reached:.2f} at "
-            f"best, above {threshold:.3f}",
-            source=store.path,
-        )
-    return {"threshold": threshold, "expected": {"precision": reached, "recall": recall, "n_pool": len(scores)}}
+    X = None if pool is None else _pool_rows(store, pool, options)
+    try:
+        threshold, reached, recall, n_pool = threshold_for_precision(model.state_, number, precision, X)
+    except DataError as error:
+        raise DataError(error.problem.replace("a pool", "--pool FILE"), source=store.path) from None
+    return {"threshold": threshold, "expected": {"precision": reached, "recall": recall, "n_pool": n_pool}}
 
 
 def _pool_rows(store: StoredModel, pool: str, options: FileOptions) -> Any:
@@ -367,19 +355,6 @@ def _number(value: str | None) -> float | None:
     if not math.isfinite(number):
         raise click.UsageError(f"{value!r} is no threshold; give a number, or {AUTO}")
     return number
-
-
-def _learned(store: StoredModel, record: LabelRecord) -> float:
-    """The threshold of the oldest revision that has the label with the same classifier."""
-    for revision in reversed(store.history(record.name)):
-        try:
-            older = store.labels(revision.number)
-        except NotFoundError:  # a vacuum forgot it
-            continue
-        for one in older:
-            if (one.id, one.checksum) == (record.id, record.checksum):
-                return one.threshold
-    return record.threshold
 
 
 def _fires(store: StoredModel, label: str, value: float) -> dict[str, int] | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,9 +38,33 @@ ID_OPTION = {"jsonl": "id_field", "parquet": "id_column"}
 SECOND_FILE = {"arff": "xml", "npz": "Y_path", "xc": "labels_path"}  # what their readers call it
 
 
+Spread = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+dask_option = click.option("--dask", metavar="ADDRESS", help="Work on the Dask cluster whose scheduler is there.")
+
+
+@contextmanager
+def on_cluster(address: str | None) -> Iterator[Spread]:
+    """What applies a function to many items, one by one and in order: ``map``, or the workers of a Dask cluster."""
+    if address is None:
+        yield map
+        return
+    from streamlabel.scale.dask_engine import DaskExecutor
+
+    logging.disable(logging.CRITICAL)  # what Dask says of a lost connection is said in one line
+    try:
+        executor = DaskExecutor(address)
+        yield executor.stream
+        executor.close()
+    finally:
+        logging.disable(logging.NOTSET)
+
+
 @dataclass(frozen=True)
 class FileOptions:
-    """How to read a file; None where it is to be found out."""
+    """How to read a file; None where it is to be found out.
+
+    offered : whether the command has these options, so that a guess can name them
+    """
 
     format: str | None = None
     text: str | None = None
@@ -47,6 +73,7 @@ class FileOptions:
     split: str = "train"
     labels_file: str | None = None
     id: str | None = None
+    offered: bool = True
 
     @classmethod
     def of(cls, arguments: dict[str, Any]) -> FileOptions:
@@ -190,7 +217,7 @@ def read_texts(path: str, options: FileOptions, other: str | None = None) -> Ite
         if not head.strip():
             raise DataError("holds no rows; is it the right file, and whole?", source=path)
         raise DataError("holds no texts; give JSONL, CSV, or one text a line (--format lines)", source=path)
-    say_guess(path, columns)
+    say_guess(path, columns, offered=options.offered)
     yield from read_text_rows(source, columns, other, options.id)
 
 
@@ -202,12 +229,12 @@ def text_rows(path: str, options: FileOptions) -> list[TextRow]:
     return rows
 
 
-def say_guess(path: str, columns: TextColumns | None) -> None:
+def say_guess(path: str, columns: TextColumns | None, *, offered: bool = True) -> None:
     """Which columns were guessed."""
     if columns is not None and columns.guessed:
         options = "--text, --labels and --tag-delimiter override" if "tags" in columns.guessed else "--text overrides"
         name = f"standard input: guessed {columns.format.upper()}," if path == "-" else f"{path}: guessed"
-        remark(f"{name} {columns.guessed} ({options})")
+        remark(f"{name} {columns.guessed}{f' ({options})' if offered else ''}")
 
 
 def _told(path: str, head: bytes) -> str:

@@ -9,9 +9,10 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -21,8 +22,17 @@ from scipy import sparse
 from scipy.special import expit
 
 from streamlabel.cli.models import has_texts, model_argument
-from streamlabel.cli.options import FileOptions, file_options, read_set, read_texts, say_guess
+from streamlabel.cli.options import (
+    FileOptions,
+    dask_option,
+    file_options,
+    on_cluster,
+    read_set,
+    read_texts,
+    say_guess,
+)
 from streamlabel.cli.output import format_table, json_option, note, plural, progress_bar, remark, write
+from streamlabel.data.annotations.tools import argilla_record, prodigy_task
 from streamlabel.data.csv_table import guarded
 from streamlabel.data.files import replacing
 from streamlabel.errors import ConflictError, DataError
@@ -42,15 +52,17 @@ from streamlabel.tagging.vectorizers import VectorizerState, restore_vectorizer
 from streamlabel.types import CSR, BoolArray, Dataset, FloatArray, TextDataset
 
 TEXT_BYTES = 1 << 14
+OF_TOOL = {"argilla": "json", "prodigy": "jsonl"}  # what a tool reads
 FORM_OF_ENDING = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
 class Predicted(NamedTuple):
-    """The id of a row, None where the file has none, what it was given, and whether any word of it is known."""
+    """The id of a row, None where the file has none, what it was given, whether any word of it is known; its text."""
 
     id: str | None
     found: RowLabels
     known: bool = True
+    text: str | None = None
 
 
 @click.command()
@@ -62,15 +74,24 @@ class Predicted(NamedTuple):
 @click.option("--probabilities", is_flag=True, help="Also the probability of each label.")
 @click.option("--id", "id_column", metavar="COLUMN", help="The column with ids, to be written  [default: id]")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write here instead of standard output.")
-@click.option("--to", type=click.Choice(["jsonl", "csv"]), help="How it is written  [default: by --out, else jsonl]")
+@click.option(
+    "--to", type=click.Choice(["jsonl", "csv", *OF_TOOL]), help="How it is written  [default: by --out, else jsonl]"
+)
 @click.option("--force", is_flag=True, help="Overwrite a file that is there (never FILE).")
 @click.option("--memory", type=click.IntRange(min=1), default=512, show_default=True, metavar="MB", help="For scoring.")
+@click.option(
+    "--in-blocks",
+    is_flag=True,
+    help="Rows of numbers in FILE, or a folder of such files, may be larger than memory. Needs --out NAME.jsonl; a run "
+    "that was killed goes on where it was.",
+)
 @click.option("--rows-per-block", type=click.IntRange(min=1), help="Instead of what --memory allows.")
+@dask_option
 @json_option
 def predict(
     model: Path, file: str, k: int | None, thresholds: bool, probabilities: bool, id_column: str | None,
-    out: Path | None, to: str | None, force: bool, memory: int, rows_per_block: int | None, as_json: bool,
-    **arguments: Any,
+    out: Path | None, to: str | None, force: bool, memory: int, in_blocks: bool, rows_per_block: int | None,
+    dask: str | None, as_json: bool, **arguments: Any,
 ) -> None:  # fmt: skip
     """Labels for every text or row of FILE (- for standard input), in the order of the file.
 
@@ -80,6 +101,9 @@ def predict(
     written beside it, and with --probabilities how likely the label is. A text without a known word gets no yes; how
     many there are is said. Rows are read, scored and written block by
     block: memory does not grow with the number of texts or labels.
+
+    --to prodigy and --to argilla write texts to be annotated there, with suggestions: the labels that are a yes, in
+    Prodigy among the K best to choose from. 'streamlabel import' reads the answers.
     """
     if k is not None and thresholds:
         raise click.UsageError("give -k or --thresholds, not both")
@@ -87,11 +111,22 @@ def predict(
     form = _form(out, to, as_json)
     if out is not None:
         _check_out(out, [file, options.labels_file], force=force)
-    with ModelStore.open(model, cache_bytes=limit // 2) as store:
+    if in_blocks and (out is None or form != "jsonl"):
+        raise click.UsageError("--in-blocks writes JSON lines to a file: give --out NAME.jsonl")
+    with ModelStore.open(model, cache_bytes=limit // 2) as store, on_cluster(dask) as spread:
+        if in_blocks and out is not None:
+            n_rows = _predict_in_blocks(store, file, options, out, None if thresholds else k or 5, probabilities)
+            remark(f"wrote {plural(n_rows, 'row')} to {out}")
+            return
         size = rows_per_block or rows_within(limit // 2, TEXT_BYTES)
         blocks = _of_texts if has_texts(store) else _of_rows
         classifier = store.model(learning=False)
-        rows = blocks(store, classifier, file, options, size, None if thresholds else k or 5)
+        scorer: _Scorer = partial(_score, classifier, _vectorizer(store))
+        if dask is not None:
+            at = str(model.resolve()), store.revision, model.stat().st_ino, limit // 2
+            scorer = partial(_score_there, at)
+        scorer = partial(scorer, None if thresholds else k or 5, size)
+        rows = blocks(store, partial(spread, scorer), file, options, size)
         with progress_bar("predicting") as progress, _opened(out) as handle:
             counted = _counted(rows, progress)
             n_rows = write_predictions(
@@ -99,6 +134,27 @@ def predict(
             )
     if out is not None:
         remark(f"wrote {plural(n_rows, 'row')} to {out}")
+
+
+def _predict_in_blocks(
+    store: ModelStore, file: str, options: FileOptions, out: Path, k: int | None, probabilities: bool
+) -> int:
+    """Write the labels of rows that do not fit into memory; how many rows."""
+    from streamlabel.cli.in_blocks import source_of
+    from streamlabel.scale.out_of_core import predict_files
+
+    classifier, names = store.model(learning=False), store.label_names
+
+    def lines(rows: Sequence[RowLabels], first: int) -> str:
+        handle, found = io.StringIO(), (Predicted(None, row) for row in rows)
+        decisions = classifier.state_.decisions
+        write_predictions(found, names, decisions, handle, "jsonl", probabilities=probabilities, first=first)
+        return handle.getvalue()
+
+    if has_texts(store):
+        raise DataError("the model takes texts, which are always read in blocks; leave out --in-blocks", source=file)
+    with progress_bar("predicting", unit="bytes") as progress:
+        return predict_files(classifier, source_of(file, options), out, k, write=lines, progress=progress)
 
 
 def write_predictions(
@@ -109,26 +165,36 @@ def write_predictions(
     form: str,
     *,
     probabilities: bool = False,
+    first: int = 0,
 ) -> int:
-    """``form``: "jsonl", "csv", or "json" for one document. ``decisions`` are those of the labels. How many rows."""
-    n_rows, thresholds = 0, decisions.thresholds
+    """``form``: "jsonl", "csv", or "json" for one document. ``decisions`` are those of the labels. How many rows.
+
+    first : the number of the first row
+    """
+    n_rows, thresholds = first, decisions.thresholds
     above_all = thresholds.tolist()
     bounds = [f"{bound:.6g}" if form == "csv" or math.isfinite(bound) else "null" for bound in above_all]
     if form == "csv":
         writer = csv.writer(handle, lineterminator="\n")
         writer.writerow(["row", "id", "label", "score", "threshold", "yes", *(["probability"] * probabilities)])
         cells = [guarded(name) for name in names]
-        for n_rows, (id_, found, known) in enumerate(rows, start=1):
+        for n_rows, (id_, found, known, _) in enumerate(rows, start=1):
             shown = "" if id_ is None else guarded(id_)
             likely = _probabilities(found, decisions) if probabilities else [[]] * len(found.labels)
             for label, score, more in zip(found.labels.tolist(), found.scores.tolist(), likely, strict=True):
                 said = "yes" if known and score > above_all[label] else ""
                 writer.writerow([n_rows - 1, shown, cells[label], f"{score:.6g}", bounds[label], said, *more])
         return n_rows
-    before, between, after = ("[\n", ",\n", "\n]\n") if form == "json" else ("", "\n", "\n")
+    is_array = OF_TOOL.get(form, form) == "json"
+    before, between, after = ("[\n", ",\n", "\n]\n") if is_array else ("", "\n", "\n")
     quoted = [json.dumps(name, ensure_ascii=False) for name in names]
     mark = before
-    for n_rows, (id_, found, known) in enumerate(rows, start=1):
+    for n_rows, (id_, found, known, text) in enumerate(rows, start=first + 1):
+        if form in OF_TOOL:
+            record = _for_tool(form, Predicted(id_, found, known, text), names, decisions)
+            handle.write(f"{mark}{json.dumps(record, ensure_ascii=False)}")
+            mark = between
+            continue
         labels = ", ".join([quoted[label] for label in found.labels.tolist()])
         scores = ", ".join([f"{score:.6g}" for score in found.scores.tolist()])
         above = ", ".join([bounds[label] for label in found.labels.tolist()])
@@ -139,8 +205,22 @@ def write_predictions(
             lists += f', "probabilities": [{", ".join(one for (one,) in _probabilities(found, decisions))}]'
         handle.write(f'{mark}{{"row": {n_rows - 1}, {shown}{lists}}}')
         mark = between
-    handle.write(after if mark == between else "[]\n" if form == "json" else "")
+    handle.write(after if mark == between else "[]\n" if is_array else "")
     return n_rows
+
+
+def _for_tool(tool: str, row: Predicted, names: Sequence[str], decisions: Decisions) -> dict[str, Any]:
+    """A text with suggestions, as a tool reads it."""
+    if row.text is None:
+        raise DataError(f"{tool} annotates texts, and the model takes rows of numbers")
+    said = row.known & (row.found.scores > decisions.thresholds[row.found.labels])
+    offered = [names[label] for label in row.found.labels.tolist()]
+    yes = [name for name, is_yes in zip(offered, said.tolist(), strict=True) if is_yes]
+    if tool == "prodigy":
+        return prodigy_task(row.text, row.id, offered, yes)
+    mine = decisions.take(row.found.labels[said])
+    chances = expit(mine.slope * row.found.scores[said] + mine.offset)
+    return argilla_record(row.text, row.id, yes, chances.tolist())
 
 
 def _probabilities(found: RowLabels, decisions: Decisions) -> list[list[str]]:
@@ -163,7 +243,7 @@ def _form(out: Path | None, to: str | None, as_json: bool) -> str:
     if told is None and asked is None:
         known = ", ".join(FORM_OF_ENDING)
         raise click.UsageError(f"the ending {ending!r} of --out is not known; use one of {known}, or give --to")
-    if told is not None and asked is not None and told != asked:
+    if told is not None and asked is not None and told != OF_TOOL.get(asked, asked):
         raise click.UsageError(f"--to {asked} and the ending {ending!r} of --out contradict each other; drop one")
     return asked or told or "jsonl"
 
@@ -180,28 +260,53 @@ def _check_out(out: Path, inputs: Sequence[str | None], *, force: bool) -> None:
         raise ConflictError(f"{out} is there already; --force overwrites a file")
 
 
-def _of_texts(
-    store: ModelStore, classifier: StreamingLabelClassifier, file: str, options: FileOptions, size: int, k: int | None
-) -> Iterator[Predicted]:
+_Scorer = Callable[..., tuple[list[RowLabels], list[bool]]]
+_Scored = Callable[[Iterable[Any]], Iterable[tuple[list[RowLabels], list[bool]]]]
+
+
+def _vectorizer(store: StoredModel) -> Any:
+    if not has_texts(store):
+        return None
     part = store.get_part(VECTORIZER)
-    vectorizer = restore_vectorizer(VectorizerState(part.content, part.arrays))
+    return restore_vectorizer(VectorizerState(part.content, part.arrays))
+
+
+def _score(
+    classifier: StreamingLabelClassifier, vectorizer: Any, k: int | None, size: int, block: Any
+) -> tuple[list[RowLabels], list[bool]]:
+    """The labels of a block of texts or rows, and which of them have a word that is known: others exceed nothing."""
+    X = block if vectorizer is None else canonical_rows(vectorizer.transform(block))
+    known = [True] * X.shape[0] if vectorizer is None else filled_rows(X).tolist()
+    found = zip(predict_rows(classifier, X, k=k, rows_per_block=size), known, strict=True)
+    nothing = RowLabels(np.empty(0, dtype=np.intp), np.empty(0))
+    return [labels if any_known or k is not None else nothing for labels, any_known in found], known
+
+
+def _score_there(
+    at: tuple[str, int, int, int], k: int | None, size: int, block: Any
+) -> tuple[list[RowLabels], list[bool]]:
+    return _score(*_opened_once(*at), k, size, block)
+
+
+@lru_cache(maxsize=2)
+def _opened_once(path: str, revision: int, _folder: int, cache: int) -> tuple[StreamingLabelClassifier, Any]:
+    """A model on a worker: every process opens it once, and maps its weights."""
+    store = ModelStore.open(path, revision=revision, cache_bytes=cache)
+    return store.model(learning=False), _vectorizer(store)
+
+
+def _of_texts(store: ModelStore, scored: _Scored, file: str, options: FileOptions, size: int) -> Iterator[Predicted]:
     rows, n_unknown = read_texts(file, options), 0
-    while block := list(itertools.islice(rows, size)):
-        X = canonical_rows(vectorizer.transform([row.text for row in block]))
-        known = filled_rows(X).tolist()
-        for row, found, any_known in zip(
-            block, predict_rows(classifier, X, k=k, rows_per_block=size), known, strict=True
-        ):
-            above = found if any_known or k is not None else RowLabels(found.labels[:0], found.scores[:0])
-            yield Predicted(row.id, above, any_known)
+    blocks, sent = itertools.tee(iter(lambda: list(itertools.islice(rows, size)), []))
+    for block, (found, known) in zip(blocks, scored([row.text for row in part] for part in sent), strict=True):
+        for row, labels, any_known in zip(block, found, known, strict=True):
+            yield Predicted(row.id, labels, any_known, row.text)
         n_unknown += known.count(False)
     if n_unknown:
         remark(f"{plural(n_unknown, 'text')} without a word that is known: no label is a yes there")
 
 
-def _of_rows(
-    store: ModelStore, classifier: StreamingLabelClassifier, file: str, options: FileOptions, size: int, k: int | None
-) -> Iterator[Predicted]:
+def _of_rows(store: ModelStore, scored: _Scored, file: str, options: FileOptions, size: int) -> Iterator[Predicted]:
     data, _ = read_set(file, options, n_features=store.n_features, need_labels=False)
     if isinstance(data, TextDataset):
         raise DataError("holds texts, and the model takes rows of numbers", source=file)
@@ -209,7 +314,8 @@ def _of_rows(
         raise DataError(f"has {data.n_features} features; the model has {store.n_features}", source=file)
     ids = itertools.repeat(None, data.n_rows) if data.row_ids is None else data.row_ids
     X = canonical_rows(data.X.astype(np.float64))
-    yield from map(Predicted, ids, predict_rows(classifier, X, k=k, rows_per_block=size))
+    found = scored(X[start : start + size] for start in range(0, data.n_rows, size))
+    yield from map(Predicted, ids, itertools.chain.from_iterable(labels for labels, _ in found))
 
 
 def _counted(rows: Iterable[Predicted], progress: Any) -> Iterator[Predicted]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +16,10 @@ import numpy as np
 from scipy import sparse
 
 from streamlabel.cli.models import actor_option, dry_run_option, megabytes, model_argument, new_model_path
-from streamlabel.cli.options import FileOptions, file_options, read_set
+from streamlabel.cli.options import FileOptions, Spread, dask_option, file_options, on_cluster, read_set
 from streamlabel.cli.output import format_table, json_option, note, plural, progress_bar, write
 from streamlabel.data.load import read_text_lines
-from streamlabel.errors import ConflictError, DataError, NotFoundError
+from streamlabel.errors import ClusterError, ConflictError, DataError, NotFoundError
 from streamlabel.stats.sums import Stats
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.sums_file import read_stats, write_stats
@@ -24,9 +27,15 @@ from streamlabel.streaming.from_stats import classifier_from_stats
 from streamlabel.types import Dataset, TextDataset
 from streamlabel.validation import check_label_names
 
+PART = re.compile(r"[0-9a-f]{20}\.npz")  # the sums of one file, until all are there
 NUMBERED = re.compile(r"label_[0-9]+")
 _out_option = click.option(
     "-o", "--out", type=click.Path(path_type=Path), required=True, metavar="FILE", help="The .npz file to write."
+)
+_unknown_option = click.option(
+    "--unknown",
+    is_flag=True,
+    help="A label that a part does not name was not asked there; else all must name the same.",
 )
 
 
@@ -39,7 +48,7 @@ def stats() -> None:
 
 
 @stats.command("make")
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @_out_option
 @file_options()
 @click.option("--n-features", type=click.IntRange(min=1), help="How many, for svmlight, which does not say.")
@@ -49,45 +58,118 @@ def stats() -> None:
     help="All labels that were asked, one a line: the same in every part, also where one does not occur. Those of "
     "svmlight and XC text are called label_0, label_1, ... by their numbers.",
 )
+@_unknown_option
+@dask_option
 @dry_run_option
 @json_option
 def make(
-    file: str,
+    files: tuple[str, ...],
     out: Path,
     n_features: int | None,
     label_names: str | None,
+    unknown: bool,
+    dask: str | None,
     dry_run: bool,
     as_json: bool,
     **arguments: Any,
 ) -> None:
-    """Sum the rows of FILE: rows of numbers with labels (svmlight, XC text, ARFF, JSONL, a folder of npz).
+    """Sum the rows of FILE...: rows of numbers with labels (svmlight, XC text, ARFF, JSONL, a folder of npz).
 
-    Every label is taken as answered on every row. Parts can be merged when they have the same features and labels.
+    Every label of a file is taken as answered on every row of it. Several files are parts of one set and are added in
+    the order in which they are given: they must have the same features and labels. The sums of each are kept in a
+    folder beside the output until all are there, so that the same command again sums only what is missing.
+
+    With --dask the files are read and summed by workers, which must see them under the same names.
     """
     _check_out(out)
-    data, _ = read_set(file, FileOptions.of(arguments), n_features=n_features, learning=label_names is None)
+    _check_different([Path(file) for file in files])
+    names = None if label_names is None else [row.text for row in read_text_lines(label_names)]
+    work = partial(_file_sums, FileOptions.of(arguments), n_features, names, label_names)
+    with on_cluster(dask) as spread:
+        if len(files) == 1 and dask is None:
+            _write_sums(work(files[0]), out, list(files), dry_run=dry_run, as_json=as_json)
+            return
+        folder = None if dry_run else out.with_suffix(".parts")
+        sums = _sums_of_parts(work, files, folder, unknown, spread)
+    _write_sums(sums, out, list(files), dry_run=dry_run, as_json=as_json)
+    with suppress(OSError):  # somebody may have put other files there
+        if folder is not None:
+            for part in filter(lambda part: PART.fullmatch(part.name), folder.iterdir()):
+                part.unlink()
+            folder.rmdir()
+
+
+def _file_sums(
+    options: FileOptions, n_features: int | None, names: list[str] | None, names_file: str | None, file: str
+) -> Stats:
+    data, _ = read_set(file, options, n_features=n_features, learning=names is None)
     if isinstance(data, TextDataset):
         raise DataError("holds texts; sums need rows of numbers, which one vectoriser made of all parts", source=file)
     if n_features is not None and data.n_features != n_features:
         raise DataError(f"{data.n_features} features, and --n-features is {n_features}", source=file)
-    if label_names is not None:
-        data = _with_labels(data, [row.text for row in read_text_lines(label_names)], label_names)
+    if names is not None:
+        data = _with_labels(data, names, str(names_file))
     try:
-        sums = Stats.from_batch(data.X, data.Y, data.label_names, data.feature_names)
+        return Stats.from_batch(data.X, data.Y, data.label_names, data.feature_names)
     except DataError as error:
         raise DataError(error.problem, source=file) from error
-    _write_sums(sums, out, [file], dry_run=dry_run, as_json=as_json)
+
+
+def _sums_of_parts(
+    work: partial[Stats], files: Sequence[str], folder: Path | None, unknown: bool, spread: Spread
+) -> Stats:
+    """The sums of all files; those of each are in the folder as soon as they are there, and not made again."""
+    paths = [Path(file).resolve() for file in files]
+    parts = [None if folder is None else folder / _part_name(path, work) for path in paths]
+    if folder is not None:
+        folder.mkdir(exist_ok=True)
+    done = [part is not None and part.exists() for part in parts]
+    if any(done):
+        note(f"{sum(done)} of {plural(len(files), 'file')} summed before, in {folder}")
+    fresh = iter(spread(work, [str(path) for path, is_there in zip(paths, done, strict=True) if not is_there]))
+    merged: Stats | None = None
+    with progress_bar("summing") as progress:
+        for number, (file, part, is_there) in enumerate(zip(files, parts, done, strict=True), start=1):
+            try:
+                sums = read_stats(part) if is_there and part is not None else next(fresh)
+            except ClusterError as error:
+                kept = f"; {number - 1} of {len(files)} files are summed and kept in {folder}" if folder else ""
+                raise ClusterError(f"{error}{kept}") from error
+            if part is not None and not is_there:
+                write_stats(sums, part)
+            merged = sums if merged is None else _added(merged, sums, unknown, files[0], file)
+            progress(number, len(files))
+    assert merged is not None
+    return merged
+
+
+def _part_name(path: Path, work: partial[Stats]) -> str:
+    """A name for the sums of a file as it is now, read in this way."""
+    if not path.exists():
+        raise NotFoundError(f"{path}: there is no such file")
+    found = path.stat()
+    said = f"{path} {found.st_size} {found.st_mtime_ns} {work.args}"
+    return f"{hashlib.sha256(said.encode()).hexdigest()[:20]}.npz"
+
+
+def _added(one: Stats, other: Stats, unknown: bool, first: object, source: object) -> Stats:
+    try:
+        return one.joined(other) if unknown else one + other
+    except DataError as error:
+        raise DataError(f"{error.problem} (the other side: {first})", source=source) from error
 
 
 @stats.command("merge")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @_out_option
+@_unknown_option
 @dry_run_option
 @json_option
-def merge(files: tuple[Path, ...], out: Path, dry_run: bool, as_json: bool) -> None:
+def merge(files: tuple[Path, ...], out: Path, unknown: bool, dry_run: bool, as_json: bool) -> None:
     """Add the sums in FILE... and write them to another file.
 
-    The parts must have the same features and the same labels; labels may come in another order. With --dry-run the
+    The parts must have the same features and the same labels; labels may come in another order. With --unknown they
+    may have different labels, and each is learned from the parts in which it was asked. With --dry-run the
     files are read and added, and nothing is written.
     """
     _check_out(out)
@@ -96,10 +178,7 @@ def merge(files: tuple[Path, ...], out: Path, dry_run: bool, as_json: bool) -> N
     with progress_bar("adding") as progress:
         for done, path in enumerate(files, start=1):
             part = read_stats(path)
-            try:
-                merged = part if merged is None else merged + part
-            except DataError as error:
-                raise DataError(f"{error.problem} (the other side: {files[0]})", source=path) from error
+            merged = part if merged is None else _added(merged, part, unknown, files[0], path)
             progress(done, len(files))
     assert merged is not None
     _write_sums(merged, out, [str(path) for path in files], dry_run=dry_run, as_json=as_json)
@@ -114,7 +193,8 @@ def show(file: Path, k: int, as_json: bool) -> None:
     sums = read_stats(file)
     counts = sums.label_counts
     best = np.argsort(-counts, kind="stable")[:k]
-    labels = [{"label": _name(sums, int(j)), "n_yes": int(counts[j])} for j in best]
+    asked = sums.asked_rows
+    labels = [{"label": _name(sums, int(j)), "n_yes": int(counts[j]), "n_asked": int(asked[j])} for j in best]
     found = _facts(sums) | {"file": str(file), "bytes": file.stat().st_size, "labels": labels}
     write(found, as_json=as_json, text=lambda: "\n".join(_shown(found)))
 
@@ -209,5 +289,5 @@ def _name(sums: Stats, label: int) -> str:
 
 def _shown(found: dict[str, Any]) -> list[str]:
     lines = [f"{found['file']}: {_summary(found)}, {megabytes(found['bytes'])}"]
-    rows = [[one["label"], f"{one['n_yes']:,}"] for one in found["labels"]]
-    return [*lines, format_table(["label", "yes"], rows, right=(1,))] if rows else lines
+    rows = [[one["label"], f"{one['n_yes']:,}", f"{one['n_asked']:,}"] for one in found["labels"]]
+    return [*lines, format_table(["label", "yes", "asked"], rows, right=(1, 2))] if rows else lines

@@ -46,10 +46,10 @@ def check_memory(n_bytes: int, what: str, *, source: object = None, line: int | 
     available = available_memory()
     if n_bytes > available:
         raise DataError(
-            f"{what} needs {_gigabytes(n_bytes)}, and {_gigabytes(available)} of memory is free; "
-            "check the counts in the file, or use a larger machine",
+            f"{what} needs {_gigabytes(n_bytes)}, and {_gigabytes(available)} of memory is free",
             source=source,
             line=line,
+            hint=Hint.IN_BLOCKS,
         )
 
 

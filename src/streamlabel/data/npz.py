@@ -39,7 +39,7 @@ from streamlabel.data.files import (
 )
 from streamlabel.data.rows import GatheredRows, labels_column_of, parse_json
 from streamlabel.errors import DataError, Hint, NotFoundError
-from streamlabel.types import CSR, Dataset
+from streamlabel.types import CSR, Dataset, FloatArray
 from streamlabel.validation import canonical_labels
 
 MAX_MEMBERS = 64
@@ -173,9 +173,9 @@ def read_npz(
         splits = sorted(file.stem[2:] for file in path.glob("X_*.npz"))
         raise NotFoundError(f"{X_path}: there is no such file; the folder has the splits {splits}")
     if label_names is None and (path / "labels.txt").exists():
-        label_names = _read_names(path / "labels.txt")
+        label_names = read_names(path / "labels.txt")
     if feature_names is None and (path / "features.txt").exists():
-        feature_names = _read_names(path / "features.txt")
+        feature_names = read_names(path / "features.txt")
     dataset = _read_pair(X_path, Y_path, label_names, feature_names, sort)
     rows_path = path / f"rows_{split}.csv"
     if rows_path.exists():
@@ -308,6 +308,99 @@ def _check_indices(
     return indices.astype(narrow, copy=False), indptr.astype(narrow, copy=False)
 
 
+class MatrixFile:
+    """A matrix in an ``.npz`` (CSR of scipy, or dense) or ``.npy`` file, of which some rows at a time are read.
+
+    The members of the archive must be stored, not compressed. Their checksums, which are over all of them, are not
+    looked at; the indices and values of the rows that are read are checked.
+    """
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = Path(path)
+        self._arrays: dict[str, tuple[int, np.dtype[Any], tuple[int, ...]]] = {}
+        try:
+            with open(self.path, "rb") as file:
+                for name, start, size in self._members(file):
+                    file.seek(start)
+                    dtype, fortran, shape = _read_header(file, name, path)
+                    if fortran and len(shape) > 1:
+                        raise DataError("its columns come one after the other; save it in C order", source=path)
+                    if file.tell() - start + math.prod(shape) * dtype.itemsize > size:
+                        raise DataError(f"{show(name)} is shorter than its shape {shape}; it is damaged", source=path)
+                    self._arrays[name] = file.tell(), dtype, shape
+        except FileNotFoundError as error:
+            raise NotFoundError(f"{path}: there is no such file") from error
+        except (*ZIP_ERRORS, struct.error) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(
+                f"not a readable matrix ({show(str(error), 80)}); it may be cut short", source=path
+            ) from error
+        self.sparse = "indptr" in self._arrays
+        if self.sparse:
+            missing = {"format", "shape", "data", "indices"} - self._arrays.keys()
+            kind = b"" if missing else self._read("format", 0, 1)[0]
+            if missing or (kind.decode("ascii") if isinstance(kind, bytes) else str(kind)) != "csr":
+                raise DataError("is not a CSR matrix of scipy; save it as one, X.tocsr()", source=path)
+            n_rows, n_columns = self._read("shape", 0, 2).tolist()
+        else:
+            shape = next(iter(self._arrays.values()))[2] if len(self._arrays) == 1 else ()
+            if len(shape) != 2:
+                raise DataError("holds no matrix; expected one array (n, d), or a CSR matrix of scipy", source=path)
+            n_rows, n_columns = shape
+        self.shape: tuple[int, int] = int(n_rows), int(n_columns)
+
+    def _members(self, file: IO[bytes]) -> list[tuple[str, int, int]]:
+        """The name, the place and the size of every array."""
+        if self.path.suffix == ".npy":
+            return [("", 0, self.path.stat().st_size)]
+        found = []
+        with zipfile.ZipFile(file) as archive:
+            for entry in archive.infolist():
+                if entry.compress_type != zipfile.ZIP_STORED:
+                    problem = f"{show(entry.filename)} is compressed, so that no part of it can be read by itself"
+                    raise DataError(f"{problem}; save it with save_npz(..., compressed=False)", source=self.path)
+                with archive.open(entry):  # checks the entry
+                    file.seek(entry.header_offset + 26)
+                    start = entry.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
+                found.append((entry.filename.removesuffix(".npy"), start, entry.file_size))
+        return found
+
+    def _read(self, name: str, start: int, stop: int) -> NDArray[Any]:
+        """Some entries of a list, or rows of a matrix."""
+        place, dtype, shape = self._arrays[name]
+        width = math.prod(shape[1:])
+        with open(self.path, "rb") as file:
+            file.seek(place + start * width * dtype.itemsize)
+            found = np.fromfile(file, dtype, (stop - start) * width)
+        if len(found) != (stop - start) * width:
+            raise DataError("it is shorter than when it was opened", source=self.path)
+        return found.astype(dtype.newbyteorder("="), copy=False).reshape(-1, *shape[1:])
+
+    def n_bytes(self, start: int, stop: int) -> int:
+        """The size of some rows in the file."""
+        if not self.sparse:
+            return (stop - start) * self.shape[1] * next(iter(self._arrays.values()))[1].itemsize
+        first, last = (int(self._read("indptr", row, row + 1)[0]) for row in (start, stop))
+        return (last - first) * sum(self._arrays[name][1].itemsize for name in ("data", "indices"))
+
+    def rows(self, start: int, stop: int) -> CSR | FloatArray:
+        """The rows from number ``start`` to before ``stop``, checked."""
+        if not self.sparse:
+            found: Any = self._read(next(iter(self._arrays)), start, stop)
+            values = found
+        else:
+            indptr = self._read("indptr", start, stop + 1).astype(np.int64)
+            data, indices = (self._read(name, int(indptr[0]), int(indptr[-1])) for name in ("data", "indices"))
+            indptr -= indptr[0]
+            indices, indptr = _check_indices(data, indices, indptr, stop - start, self.shape[1], self.path)
+            indices, data = sort_rows(indices, data, np.diff(indptr), None, self.path, "column", sort=True)
+            found, values = sparse.csr_array((data, indices, indptr), shape=(stop - start, self.shape[1])), data
+        if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+            raise DataError(f"not all values of rows {start} to {stop - 1} are finite numbers", source=self.path)
+        return found
+
+
 def _read_text(path: Path) -> str:
     try:
         return read_bytes(path, what="the file").decode("utf-8-sig")
@@ -315,7 +408,7 @@ def _read_text(path: Path) -> str:
         raise DataError(f"not UTF-8 at byte {error.start}; save the file as UTF-8", source=path) from error
 
 
-def _read_names(path: Path) -> list[str]:
+def read_names(path: Path) -> list[str]:
     text = _read_text(path).replace("\r\n", "\n")
     return text.removesuffix("\n").split("\n") if text else []
 

@@ -25,9 +25,11 @@ from streamlabel.data.rows import (
     parse_json,
 )
 from streamlabel.errors import DataError, Hint, MissingExtraError
-from streamlabel.types import CSR, Dataset, TextDataset
+from streamlabel.types import CSR, Dataset, FloatArray, TextDataset
 
 _METADATA_KEY = b"streamlabel"
+_BUFFER = 1 << 20  # so that a column of a row group is not read as a whole
+_BLOCK_BYTES, _MOST_ROWS = 1 << 24, 1 << 14
 _BATCH_ROWS = 1_024  # what is decoded before the memory is looked at; fewer would cost speed
 
 
@@ -103,18 +105,51 @@ def read_parquet(
     return Dataset(X=X, Y=Y, label_names=names, feature_names=feature_names, **common)
 
 
+class ParquetBlocks:
+    """A Parquet file read in blocks of rows, one row group after the other, without ever being in memory as a whole.
+
+    groups : the rows of each row group;   sizes : about what each takes in memory, in bytes
+    label_names : those kept in the file's metadata, or None;   has_text : whether its content is texts, not features
+    """
+
+    def __init__(self, path: str | os.PathLike[str], text_column: str | None = None, labels: str | None = None) -> None:
+        self._file = file = _File(path, _BUFFER)
+        self.content, self.has_text = file.content_column(text_column, None)
+        self._labels = labels or labels_column_of(name for name in file.names if name != self.content) or "labels"
+        self.groups, self.sizes = file.groups()
+        self.label_names = file.kept_names().get("label_names")
+
+    def blocks(
+        self, group: int, *, content: bool = True, labels: bool = True
+    ) -> Iterator[tuple[list[str] | FloatArray | None, CSR | None, tuple[str, ...]]]:
+        """Texts or features (n, d), labels (n, m) and the names of these, of the rows of a group, block after block."""
+        file = self._file
+        columns = [self.content] * content + [self._labels] * labels
+        first_row = sum(self.groups[:group])
+        for _ in file.read_blocks(columns, group, first_row, self.groups[group], self.sizes[group]):
+            Y, names = None, tuple[str, ...]()
+            if labels:
+                codes = file.label_codes(self._labels)
+                Y, names = label_matrix(*codes, source=file.source, row_error=file.row_error, repeated_labels="merge")
+            found = (
+                None if not content else file.strings(self.content) if self.has_text else file.features(self.content)
+            )
+            yield found, Y, names
+
+
 class _File:
     """A Parquet file: its columns as arrays, and every failure of the library as a DataError."""
 
     table: Any  # the columns that `read` has read
+    first_row = 0  # of the table, in the file
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], buffer_size: int = 0) -> None:
         self.arrow, parquet = _import_arrow()
         self.source = os.fspath(path)
         self.failures = (self.arrow.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, MemoryError)
         check_file(path)
         try:
-            self._file = parquet.ParquetFile(self.source, page_checksum_verification=True)
+            self._file = parquet.ParquetFile(self.source, page_checksum_verification=True, buffer_size=buffer_size)
             self.names: list[str] = list(self._file.schema_arrow.names)
             self._n_rows = int(self._file.metadata.num_rows)
             self._metadata: dict[bytes, bytes] = self._file.schema_arrow.metadata or {}
@@ -126,7 +161,7 @@ class _File:
         return DataError(f"not a whole Parquet file ({reason}); fetch or write it again", source=self.source)
 
     def row_error(self, problem: str, row: int) -> DataError:
-        return DataError(f"row {row + 1}: {problem}", source=self.source)
+        return DataError(f"row {self.first_row + row + 1}: {problem}", source=self.source)
 
     def check_column(self, name: str) -> str:
         if self.names.count(name) != 1:
@@ -165,6 +200,29 @@ class _File:
         if self.table.num_rows != self._n_rows:
             problem = f"{self.table.num_rows} rows where its footer says {self._n_rows}; fetch it again"
             raise DataError(problem, source=self.source)
+
+    def groups(self) -> tuple[list[int], list[int]]:
+        """The rows and the bytes of each row group."""
+        groups = [self._file.metadata.row_group(number) for number in range(self._file.num_row_groups)]
+        return [int(one.num_rows) for one in groups], [int(one.total_byte_size) for one in groups]
+
+    def read_blocks(self, columns: list[str], group: int, first_row: int, n_rows: int, n_bytes: int) -> Iterator[None]:
+        """Put one block of rows after the other of a row group into the table."""
+        for name in columns:
+            self.check_column(name)
+        self.first_row = first_row
+        size = int(np.clip(_BLOCK_BYTES * n_rows // max(n_bytes, 1), 64, _MOST_ROWS))
+        try:
+            for batch in self._file.iter_batches(size, row_groups=[group], columns=columns, use_threads=False):
+                batch.validate(full=True)
+                self.table = self.arrow.Table.from_batches([batch])
+                yield
+                self.first_row += self.table.num_rows
+        except self.failures as error:
+            raise self.damaged(error) from None
+        if self.first_row != first_row + n_rows:
+            problem = f"{self.first_row - first_row} rows in row group {group} where its footer says {n_rows}"
+            raise DataError(f"{problem}; fetch it again", source=self.source)
 
     def _bytes_of(self, column: Any) -> int:
         """What a column becomes: strings of a dictionary count as often as they stand there."""
@@ -281,6 +339,10 @@ class _File:
             raise self.wrong_type(name, f"holds a date out of range ({error})") from None
 
     def feature_matrix(self, name: str) -> CSR:
+        return sparse.csr_array(self.features(name))
+
+    def features(self, name: str) -> FloatArray:
+        """A list column of numbers as a matrix; all lists have one length."""
         indptr, values = self.lists(name)
         types = self.arrow.types
         if not (types.is_floating(values.type) or types.is_integer(values.type)):
@@ -294,7 +356,7 @@ class _File:
         if not np.isfinite(numbers).all():
             row = int(np.argmin(np.isfinite(numbers))) // int(lengths[0])
             raise self.row_error("a feature is NaN or infinite; remove or impute it", row)
-        return sparse.csr_array(numbers.reshape(len(lengths), int(lengths[0])))
+        return numbers.reshape(len(lengths), int(lengths[0]))
 
 
 def write_parquet(

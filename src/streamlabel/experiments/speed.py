@@ -8,7 +8,7 @@ import gc
 import importlib
 import pstats
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -67,16 +67,34 @@ def _half(data: Dataset, **settings: Any) -> tuple[CSR, CSR, StreamingLabelClass
     return X, data.Y, model, new[new >= n_past]
 
 
-def time_single(name: str, data: Dataset, n_labels: int = 30) -> Timing:
-    """Fully annotated labels, one by one, everything included; a few arrive before the clock starts."""
-    X, Y, model, new = _half(data)
-    columns = [Y[:, [j]] for j in new[: n_labels + 3]]
-    for column in columns[:3]:
-        model.add_labels(X, column)
-    with _clock(len(columns) - 3) as clock:
-        for column in columns[3:]:
-            model.add_labels(X, column)
-    return Timing(f"{name}: one label, all rows", len(columns) - 3, clock.cpu_ms, clock.wall_ms)
+def time_arrivals(
+    name: str, data: Dataset, loss: str = "auto", budgets: Sequence[int | None] = (100, None), n_labels: int = 30
+) -> list[Timing]:
+    """The first label, which may have to wait for trials, and the mean of later ones, for each number of rows.
+
+    budgets : so many rows of a label's own, a third of them yes; None for all rows
+    """
+    X, Y, model, new = _half(data, loss=loss)
+    rng, columns, timings = np.random.default_rng(0), Y.tocsc(), []
+
+    def add(label: int, n_rows: int | None) -> None:
+        rows = None
+        if n_rows is not None:
+            yes = columns.indices[columns.indptr[label] : columns.indptr[label + 1]]
+            some = rng.permutation(yes)[: n_rows // 3]
+            others = np.setdiff1d(rng.choice(data.n_rows, n_rows, replace=False), some)[: n_rows - len(some)]
+            rows = np.sort(np.concatenate((some, others)))
+        model.add_labels(X, Y[:, [label]], annotated=rows, label_names=[f"{label} of {n_rows}"])
+
+    for n_rows in budgets:
+        first, *later = rng.permutation(new)[: n_labels + 1].tolist()
+        for which, labels in (("first", [first]), ("later", later)):
+            with _clock(len(labels)) as clock:
+                for label in labels:
+                    add(label, n_rows)
+            what = f"{name}, {loss}: {which} label, {'all' if n_rows is None else n_rows} rows"
+            timings.append(Timing(what, len(labels), clock.cpu_ms, clock.wall_ms))
+    return timings
 
 
 @dataclass(frozen=True)
@@ -125,24 +143,6 @@ def time_steps(data: Dataset, n_labels: int = 20) -> list[Step]:
         if name in floors and "streamlabel" in file:
             found[name] = max(found[name], 1000.0 * cumulative / len(chosen))
     return [Step(name, found[name], floors[name]) for name in floors]
-
-
-def time_few_rows(name: str, data: Dataset, n_rows: int = 100, n_labels: int = 30) -> Timing:
-    """Labels annotated on their own few rows (a third of them yes), one by one, after one that is not timed."""
-    X, Y, model, new = _half(data)
-    rng = np.random.default_rng(0)
-    columns = Y.tocsc()
-    asked = []
-    for j in rng.permutation(new)[: n_labels + 1]:
-        yes = columns.indices[columns.indptr[j] : columns.indptr[j + 1]]
-        some = rng.permutation(yes)[: n_rows // 3]
-        others = np.setdiff1d(rng.choice(data.n_rows, n_rows, replace=False), some)[: n_rows - len(some)]
-        asked.append((j, np.sort(np.concatenate((some, others)))))
-    model.add_labels(X, Y[:, [asked[0][0]]], annotated=asked[0][1])
-    with _clock(len(asked) - 1) as clock:
-        for j, rows in asked[1:]:
-            model.add_labels(X, Y[:, [j]], annotated=rows)
-    return Timing(f"{name}: one label, {n_rows} rows", len(asked) - 1, clock.cpu_ms, clock.wall_ms)
 
 
 def time_batch(name: str, data: Dataset, n_labels: int = 100) -> list[Timing]:

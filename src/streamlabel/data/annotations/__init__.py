@@ -12,18 +12,23 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from streamlabel.data.annotations import tools
 from streamlabel.data.annotations.answers import AnnotatedText, Annotations, Gathering, Options, Place, parse_births
 from streamlabel.data.csv_table import csv_records
+from streamlabel.data.fetch import archive_kind, unpack
 from streamlabel.data.files import (
     BYTE_ORDER_MARK,
     MAX_LINE_BYTES,
     MEMORY_CHECK_BYTES,
     Source,
+    check_file,
     check_integer,
     check_memory,
     decode_line,
@@ -40,6 +45,7 @@ Chooser: TypeAlias = Callable[[Any, str], Parser]  # (a record, the format asked
 
 TOOLS = ("annif", "argilla", "doccano", "label_studio", "prodigy")
 _CHUNK = 1 << 16
+MOST_UNPACKED = 1 << 30  # bytes of all files of a zip
 # Whatever lies before a bracket, strings with the brackets in them included; linear, nothing is tried twice.
 _UP_TO_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+[\[\]{}]', re.DOTALL)
 _SPACE = re.compile(rb"[ \t\r\n]*")
@@ -61,8 +67,8 @@ def load_annotations(
 
     Parameters
     ----------
-    path : a file, a folder (Annif), "-" or an open binary file (JSON; give the format); or several of them, one a
-        person, whose records are joined by their ids
+    path : a file, a zip of files (doccano), a folder (Annif), "-" or an open binary file (JSON; give the format); or
+        several of them, one a person, whose records are joined by their ids
     format : one of `TOOLS`; "auto" looks at the first record
     text_field : the field with the text; None: ``text``, else the only one that is a string
     question : the control (Label Studio), question (Argilla) or label field (doccano), where a record has several
@@ -90,10 +96,44 @@ def load_annotations(
     options = Options(text_field, question, empty == "no", names == "uri", bool(births))
     gathering = Gathering(label_names, births)
     sources: list[Any] = list(path) if isinstance(path, list | tuple) else [path]
-    for file, source in enumerate(sources):
-        for place, record in _records(source, format, options, limit):
-            gathering.add(record, place, file)
+    file = 0
+    for source in sources:
+        with _members(source) as members:
+            for name, member in members.items():
+                for place, record in _named(_records(member, format, options, limit), name):
+                    gathering.add(record, place, file)
+                file += 1
     return gathering.annotations(", ".join(source_name(source) for source in sources[:3]))
+
+
+@contextmanager
+def _members(path: Source) -> Iterator[dict[str, Source]]:
+    """The files of a source by their names: itself, or those of a zip (which must not hold archives themselves)."""
+    if _suffix(path) != ".zip":
+        yield {source_name(path): path}
+        return
+    archive = Path(path)  # type: ignore[arg-type]
+    check_file(archive)
+    if archive_kind(archive) != "zip":
+        raise DataError("is called a zip and is none", source=archive)
+    with tempfile.TemporaryDirectory() as folder:
+        found = sorted(unpack(archive, Path(folder), max_bytes=MOST_UNPACKED))
+        for inner in found:
+            if archive_kind(inner) is not None:
+                raise DataError(f"holds an archive, {inner.name!r}; unpack it by hand", source=archive)
+        yield {f"{archive}/{inner.name}": inner for inner in found}
+
+
+def _named(records: Iterator[tuple[Place, AnnotatedText]], name: str) -> Iterator[tuple[Place, AnnotatedText]]:
+    """Records and errors that name the file as the user knows it."""
+    try:
+        for place, record in records:
+            yield replace(place, source=name) if ".zip/" in name else place, record
+    except DataError as error:
+        if ".zip/" not in name:
+            raise
+        hint = {"hint": error.hint, "hint_value": error.hint_value}
+        raise DataError(error.problem, source=name, line=error.line, **hint) from None  # type: ignore[arg-type]
 
 
 def _records(path: Source, format: str, options: Options, limit: int) -> Iterator[tuple[Place, AnnotatedText]]:

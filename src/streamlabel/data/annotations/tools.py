@@ -33,7 +33,7 @@ in training (``empty="no"`` otherwise). A subject is called by its label where t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -80,6 +80,8 @@ def parse_doccano_fast_text(line: str, options: Options) -> AnnotatedText:
         label, _, rest = rest.partition(" ")
         labels.append(label.removeprefix(FAST_TEXT))
         rest = rest.lstrip()
+    if FAST_TEXT in rest:
+        raise ValueError("__label__ is left in the text: a label has a blank in its name; export JSONL from doccano")
     text = rest.partition(" __comment__")[0].rstrip()
     return _annotated_doccano({"text": text}, tuple(labels), Options(empty_is_no=options.empty_is_no))
 
@@ -137,6 +139,19 @@ def _option(choice: Any) -> str:
 
 def _plain(item: Any) -> Any:
     return str(item) if isinstance(item, int) and not isinstance(item, bool) else item
+
+
+def prodigy_task(text: str, id_: str | None, offered: Sequence[str], yes: Sequence[str]) -> dict[str, Any]:
+    """A task for Prodigy's choice view: labels to choose from, those that are suggested chosen already."""
+    options = [{"id": name, "text": name} for name in offered]
+    return {"text": text, "options": options, "accept": list(yes), "meta": {} if id_ is None else {"id": id_}}
+
+
+def argilla_record(text: str, id_: str | None, yes: Sequence[str], chances: Sequence[float]) -> dict[str, Any]:
+    """A record for Argilla's ``from_json``: field ``text``, suggestions for the question ``labels``."""
+    value = {"value": list(yes), "score": list(chances), "agent": "streamlabel"}
+    suggestions = {"labels": value} if yes else {}
+    return {"id": id_, "fields": {"text": text}, "metadata": {}, "suggestions": suggestions, "responses": {}}
 
 
 _RESPONSES = ".responses"
