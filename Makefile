@@ -7,7 +7,9 @@ UV     ?= $(shell command -v uv 2>/dev/null)
 VENV   := .venv
 BIN    := $(VENV)/bin
 XDIST  ?= -n 2
-EXTRAS := arrow,experiments,mlflow,names,onnx,safetensors,serve,skops
+EXTRAS := ann,arrow,dask,experiments,mlflow,names,onnx,safetensors,serve,skops
+# All but gpu: see .torch below.
+comma  := ,
 # wordllama, the extra names, needs numpy 2: the lowest versions are tried without it.
 LOWEST := $(shell echo $(EXTRAS) | sed s/names,//)
 BUILT  := matplotlib numpy onnx pandas pyarrow safetensors scikit-learn scipy
@@ -30,7 +32,7 @@ endif
 # Lowest versions, other Pythons and the lock are beyond pip: these targets bring uv where there is none.
 ANY_UV := $(or $(UV),$(VENV)-uv/bin/uv)
 
-.PHONY: help demo test test-slow test-core test-lowest test-newest lint format bench results docs lock clean
+.PHONY: help demo web test test-slow test-core test-lowest test-newest test-label-studio lint format bench results docs lock clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +53,16 @@ $(VENV)/.dev: $(VENV)/.ready pyproject.toml constraints.txt
 	$(call install,$(VENV)) -c constraints.txt -e '.[$(EXTRAS)]' --group dev
 	@touch $@ $(VENV)/.core
 
+# For the tests of the extra gpu, which are skipped without it. With pip and of this version it is the one for the CPU
+# where that is what the index has; it is not in constraints.txt, for others bring gigabytes of CUDA.
+$(VENV)/.torch: $(VENV)/.dev
+	@$(BIN)/python -m pip --disable-pip-version-check --quiet install torch==2.13.0 && touch $@ || \
+	  echo "PyTorch could not be installed; what needs it is not tested"
+
+$(VENV)/.web: $(VENV)/.ready pyproject.toml constraints.txt
+	$(call install,$(VENV)) -c constraints.txt -e '.[serve]'
+	@touch $@ $(VENV)/.core
+
 $(VENV)/.docs: $(VENV)/.core
 	$(call install,$(VENV)) -c constraints.txt --group docs
 	@touch $@
@@ -62,7 +74,10 @@ $(VENV)-uv/bin/uv: | $(VENV)/.ready
 demo: $(VENV)/.core  ## the whole idea in a minute, offline; writes report.html
 	$(BIN)/streamlabel demo
 
-test: $(VENV)/.dev  ## the tests (minutes)
+web: $(VENV)/.web  ## the web pages on texts that come with the package; opens a browser where there is a screen
+	$(BIN)/streamlabel serve --demo --results docs/results.md $(ARGS)
+
+test: $(VENV)/.dev $(VENV)/.torch  ## the tests (minutes)
 	$(BIN)/python -m pytest $(XDIST) -m "not slow" $(ARGS)
 
 test-slow: $(VENV)/.dev  ## the slow tests: fuzzing, large shapes
@@ -80,6 +95,11 @@ test-lowest: $(ANY_UV)  ## the quick tests with the lowest versions that pyproje
 test-newest: $(ANY_UV)  ## the quick tests on Python 3.13 with the newest versions of everything
 	tools/leg.sh $(ANY_UV) $(VENV)-newest 3.13 -e '.[$(EXTRAS)]' --group test httpx2
 	$(VENV)-newest/bin/python -m pytest $(XDIST) -m "not slow" $(QUICK) $(ARGS)
+
+test-label-studio: $(VENV)/.dev  ## the back end with a real Label Studio, in an environment of its own (about 1 GB)
+	$(call venv,$(VENV)-label-studio)
+	$(call install,$(VENV)-label-studio) 'label-studio==1.23.2'
+	$(BIN)/python tests/serve/label_studio/real_run.py $(VENV)-label-studio/bin/label-studio $(ARGS)
 
 lint: $(VENV)/.dev  ## style, import directions, types, the size of the house
 	$(BIN)/ruff check .
@@ -119,8 +139,8 @@ docs: $(VENV)/.docs  ## the documentation as HTML in docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 lock: $(ANY_UV)  ## raise the development versions in constraints.txt, for every Python from 3.11 on
-	$(ANY_UV) pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group dev --group docs \
+	$(ANY_UV) pip compile --quiet --upgrade --universal --python-version 3.11 $(foreach one,$(subst $(comma), ,$(EXTRAS)),--extra $(one)) --group dev --group docs \
 	  --no-emit-index-url --no-emit-find-links --no-header --no-annotate --output-file constraints.txt pyproject.toml
 
 clean:  ## remove what the targets made, but for results/
-	rm -rf $(VENV) $(addprefix $(VENV)-,core lowest newest uv) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(addprefix $(VENV)-,core label-studio lowest newest uv) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,6 +1,7 @@
 """How the pages are built. Nothing is fetched: theme, fonts and scripts come with the packages of the group docs."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -31,6 +32,8 @@ highlight_language = "none"
 autosummary_generate = True
 autosummary_ignore_module_all = False
 autodoc_member_order = "bysource"
+# Modules of `scale` need these, and the pages none of them.
+autodoc_mock_imports = [name for name in ("dask", "distributed", "torch") if find_spec(name) is None]
 autodoc_default_options = {"members": True}
 autodoc_typehints = "signature"
 autodoc_type_aliases = {
