@@ -12,6 +12,7 @@ from scipy import sparse
 
 from streamlabel import StreamingLabelClassifier
 from streamlabel.classifier.coordinates import minimise
+from streamlabel.classifier.iterations import IteratedRows
 from streamlabel.classifier.objective import AnchoredObjective, Design
 from streamlabel.classifier.ridge import make_ridge
 from streamlabel.classifier.solve import solve
@@ -146,6 +147,24 @@ def test_newton_with_answers_left_out(place):
     with accelerating(of_all_sizes(place)):
         found = minimise(*given)
     assert_close(found[0], expected[0], 1e-8)
+
+
+def test_logistic_arrivals_on_sparse_rows_reach_the_device(place, monkeypatch):
+    """Answers and refits without some rows, which begin at the answers."""
+    X, Y = made()
+    answers, known, anchor = Y.toarray()[:, :4] * 1.0, np.ones((300, 2, 4)), np.full((120, 4), 0.01)
+    known[::2, 0], known[1::2, 1] = 0.0, 0.0
+    given = (answers, anchor, 0.5, "logistic", known, (1e-8, 1e-8))
+    expected, device, asked = IteratedRows(X).learn(*given), of_all_sizes(place), []
+    run = device.run
+    monkeypatch.setattr(device, "run", lambda name, *arguments: asked.append(name) or run(name, *arguments))
+    with accelerating(device):
+        found = IteratedRows(X).learn(*given)
+        beside = IteratedRows(X, np.ones((120, 1)), 0.5)
+        beside.learn(answers, beside.point(anchor), *given[2:])
+    assert asked == ["newton", "newton"]
+    for one, other in zip(found, expected, strict=True):
+        assert_close(one, other, 1e-6)
 
 
 def test_newton_in_single_precision_meets_its_tolerance(place):

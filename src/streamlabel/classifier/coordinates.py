@@ -8,9 +8,10 @@ that Newton's inner solves are short, with a metric as without one.
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator
 
 from streamlabel.classifier.losses import get_loss
-from streamlabel.classifier.newton import Start, diagonal_inverse, minimise_newton
+from streamlabel.classifier.newton import NewtonResult, Start, diagonal_inverse, minimise_newton
 from streamlabel.classifier.objective import AnchoredObjective
 from streamlabel.classifier.penalty import make_penalty
 from streamlabel.stats.accelerator import accelerated
@@ -19,7 +20,7 @@ from streamlabel.types import CSR, FloatArray
 
 LARGEST_ORDER = 2_048  # of what is decomposed, a few seconds
 _MOST_CELLS = 30_000_000
-_MOST_STEPS = 100
+MOST_STEPS = 100  # of Newton's method
 
 
 def affords_coordinates(shape: tuple[int, ...], n_past: int = 0) -> bool:
@@ -39,20 +40,26 @@ def minimise(
     start: Start | None = None,
     known: FloatArray | None = None,
     tolerance: float = 1e-3,
+    max_iter: int = MOST_STEPS,
+    from_start: bool = False,
 ) -> Start:
     """Learn answers (q, k) with any loss, toward an anchor (d, k): classifiers (d, k) and intercepts (k,).
 
     X : (q, d), rows, best in coordinates;   squares : (d,), the diagonal of Xc'Xc
-    known : (q, k), 0 for answers that are left out
+    known : (q, k), 0 for answers that are left out;   from_start : as in `minimise_newton`
     """
     kind = get_loss(loss)
     anchor = np.zeros((X.shape[1], answers.shape[1])) if anchor is None else anchor
     penalty = make_penalty(anchor, None, beta)
-    found = accelerated("newton", X, answers, loss, penalty, True, known, squares, start, tolerance, _MOST_STEPS)
-    if found is not None:
-        return found.weights, found.intercept
-    objective = AnchoredObjective(X, kind.encode(answers), kind, penalty, True, known)
-    found = minimise_newton(objective, diagonal_inverse(squares), start, tolerance=tolerance, max_iter=_MOST_STEPS)
+    found: NewtonResult | None = None
+    if not isinstance(X, LinearOperator):
+        given = (squares, start, tolerance, max_iter, from_start)
+        found = accelerated("newton", X, answers, loss, penalty, True, known, *given)
+    if found is None:
+        objective = AnchoredObjective(X, kind.encode(answers), kind, penalty, True, known)
+        found = minimise_newton(
+            objective, diagonal_inverse(squares), start, tolerance=tolerance, max_iter=max_iter, from_start=from_start
+        )
     return found.weights, found.intercept
 
 

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
 
+from streamlabel.classifier.coordinates import MOST_STEPS, minimise
 from streamlabel.classifier.losses import get_loss
 from streamlabel.classifier.newton import ShiftedInverse, Start, diagonal_inverse, first_point, minimise_newton
 from streamlabel.classifier.objective import AnchoredObjective, Design, column_blocks, standing, very_many
@@ -24,7 +26,7 @@ from streamlabel.types import CSR, FloatArray
 
 _LEAST_ORDER = 300  # rows and features from which on iterations are faster than coordinates or a factor
 _ROUGH = 1e-2  # tolerance of a start
-_MOST_STEPS, _FOLD_STEPS = 100, 3  # of Newton's method
+_FOLD_STEPS = 3  # of Newton's method
 
 
 def iterates(X: CSR | FloatArray) -> bool:
@@ -85,21 +87,18 @@ class IteratedRows:
             blocks = [slice(label, label + 1) for label in range(answers.shape[1])]
         with one_thread():
             for part in blocks:
-                targets, held, masks = kind.encode(answers[:, part]), anchor[:, part], known[:, :, part]
-                objective = AnchoredObjective(self.rows, targets, kind, make_penalty(held, None, beta))
+                given, held, masks = answers[:, part], anchor[:, part], known[:, :, part]
+                objective = AnchoredObjective(self.rows, kind.encode(given), kind, make_penalty(held, None, beta))
                 begin = None if start is None else (start[0][:, part], start[1][part])
                 begin = _begin(objective, inverse, begin)
-                found = minimise_newton(objective, inverse, begin, tolerance=tolerance[0], max_iter=_MOST_STEPS)
-                U[:, part], b[part] = found.weights, found.intercept
-                n_folds = masks.shape[1]
-                many = [np.tile(one, (1, n_folds)) for one in (targets, held, found.weights, found.intercept[None])]
-                out = masks.reshape(len(masks), -1)
-                objective = AnchoredObjective(self.rows, many[0], kind, make_penalty(many[1], None, beta), True, out)
-                begin = (many[2], many[3][0])
-                found = minimise_newton(
-                    objective, inverse, begin, tolerance=tolerance[1], max_iter=_FOLD_STEPS, from_start=True
-                )
-                changed = objective.scores(found.weights, found.intercept).reshape(masks.shape)
+                V, c = minimise(self.rows, self.squares, given, beta, loss, held, begin, None, tolerance[0])
+                U[:, part], b[part] = V, c
+                given, held, V, c = (np.tile(one, (1, masks.shape[1])) for one in (given, held, V, c[None]))
+                V, c = minimise(
+                    self.rows, self.squares, given, beta, loss, held, (V, c[0]), masks.reshape(len(masks), -1),
+                    tolerance[1], _FOLD_STEPS, True,
+                )  # fmt: skip
+                changed = np.asarray(self.rows @ V + c).reshape(masks.shape)
                 scores[:, part] = np.take_along_axis(changed, masks.argmin(axis=1)[:, None], axis=1)[:, 0]
         return U, b, scores
 
@@ -112,32 +111,25 @@ def _begin(objective: AnchoredObjective, inverse: ShiftedInverse, start: Start |
             return start
         X, answers = objective.X[some[0]], objective.answers[some[0]]
         part = AnchoredObjective(X, answers, objective.loss, objective.penalty, known=some[1])
-        found = minimise_newton(part, inverse, start, tolerance=_ROUGH, max_iter=_MOST_STEPS)
+        found = minimise_newton(part, inverse, start, tolerance=_ROUGH, max_iter=MOST_STEPS)
         start = found.weights, found.intercept
     return start
 
 
-class _Beside:
+class _Beside(LinearOperator):
     """Sparse and dense columns side by side, as far as Newton's method reads a matrix."""
 
     def __init__(self, left: CSR | FloatArray, right: FloatArray) -> None:
         self._left, self._right = left, right
-        self.shape = (left.shape[0], left.shape[1] + right.shape[1])
-        self.T = _Below(left.T, right.T)
+        shape: Any = left.shape[0], left.shape[1] + right.shape[1]
+        super().__init__(np.dtype(np.float64), shape)  # type: ignore[call-arg]
 
-    def __matmul__(self, V: FloatArray) -> FloatArray:
+    def _matmat(self, V: FloatArray) -> FloatArray:
         n_left = self._left.shape[1]
         return np.asarray(self._left @ V[:n_left] + self._right @ V[n_left:])
 
+    def _rmatmat(self, G: FloatArray) -> FloatArray:
+        return np.vstack((self._left.T @ G, self._right.T @ G))
+
     def mean(self, axis: int) -> FloatArray:
         return np.concatenate([np.asarray(part.mean(axis=axis)) for part in (self._left, self._right)])
-
-
-class _Below:
-    """The transpose of `_Beside`."""
-
-    def __init__(self, upper: Any, lower: FloatArray) -> None:
-        self._upper, self._lower = upper, lower
-
-    def __matmul__(self, G: FloatArray) -> FloatArray:
-        return np.vstack((self._upper @ G, self._lower @ G))

@@ -130,6 +130,7 @@ def newton(
     start: Start | None,
     tolerance: float,
     max_iter: int,
+    from_start: bool = False,
 ) -> NewtonResult | None:
     """Minimise the anchored objective of separate labels, as `classifier.newton.minimise_newton`.
 
@@ -153,7 +154,7 @@ def newton(
             None if known is None else device.put(known[:, labels], dtype), squares,
         )  # fmt: skip
         begin = None if start is None else (start[0][:, labels], start[1][labels])
-        slowest, steps = problem.minimise(begin, tolerance, max_iter, found)
+        slowest, steps = problem.minimise(begin, tolerance, max_iter, found, from_start)
         outer, inner = max(outer, slowest), inner + steps
     return NewtonResult(found.weights, found.intercept, found.violations, outer, inner)
 
@@ -196,32 +197,38 @@ class _Problem:
         slope_b = first.sum(0) if self.fit_intercept else torch.zeros_like(V[0])
         return self.rows.transposed_times(first).add_(V - self.anchor, alpha=self.beta), slope_b
 
+    def _lengths(self, V: Any, first: Any) -> Any:
+        """The lengths of gradients, above 0."""
+        slope, slope_b = self.slopes(V, first)
+        lengths = torch.hypot(slope.norm(dim=0), slope_b)
+        return torch.where(lengths > 0.0, lengths, 1.0)
+
     def values(self, V: Any) -> Any:
         return 0.5 * self.beta * (V - self.anchor).square().sum(0)
 
-    def first_point(self, start: Start | None) -> tuple[Any, Any, Any]:
+    def first_point(self, start: Start | None, from_start: bool) -> tuple[Any, Any, Any]:
         """Where to begin (`classifier.newton.first_point`), and the scale of gradients."""
         V, zero = self.anchor.clone(), torch.zeros_like(self.anchor[0])
         constant = zero
         if self.fit_intercept:
             constant = self.device.put(get_loss(self.loss).best_constant(get(self.answers)), V.dtype)
         _, first, _ = self.terms(constant.expand(self.answers.shape))
-        slope, slope_b = self.slopes(torch.zeros_like(V), first)
-        scale = torch.hypot(slope.norm(dim=0), slope_b)
-        scale = torch.where(scale > 0.0, scale, 1.0)
+        scale = self._lengths(torch.zeros_like(V), first)
         b = constant - self.rows.times(V).mean(0) if self.fit_intercept and bool(V.any()) else constant
         if start is None:
             return V, b, scale
         given = self.device.put(start[0], V.dtype), self.device.put(start[1], V.dtype) if self.fit_intercept else zero
+        if from_start:
+            return *given, self._lengths(given[0], self.terms(self.rows.times(given[0]) + given[1])[1])
         costs = [self.terms(self.rows.times(W) + c)[0] + self.values(W) for W, c in (given, (V, b))]
         less = costs[0] < costs[1]
         return torch.where(less, given[0], V), torch.where(less, given[1], b), scale
 
     def minimise(
-        self, start: Start | None, tolerance: float, max_iter: int, found: NewtonResult
-    ) -> tuple[int, int]:  # fmt: skip
+        self, start: Start | None, tolerance: float, max_iter: int, found: NewtonResult, from_start: bool
+    ) -> tuple[int, int]:
         """Minimise, and write what was found; returns the iterations of the slowest label, and inner steps of all."""
-        V, b, scale = self.first_point(start)
+        V, b, scale = self.first_point(start, from_start)
         scores = self.rows.times(V).add_(b)
         costs, first, second = self.terms(scores)
         costs = costs + self.values(V)
