@@ -8,7 +8,7 @@ that Newton's inner solves are short, with a metric as without one.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator
+from scipy import sparse
 
 from streamlabel.classifier.losses import get_loss
 from streamlabel.classifier.newton import NewtonResult, Start, diagonal_inverse, minimise_newton
@@ -52,7 +52,7 @@ def minimise(
     anchor = np.zeros((X.shape[1], answers.shape[1])) if anchor is None else anchor
     penalty = make_penalty(anchor, None, beta)
     found: NewtonResult | None = None
-    if not isinstance(X, LinearOperator):
+    if isinstance(X, np.ndarray) or sparse.issparse(X):
         given = (squares, start, tolerance, max_iter, from_start)
         found = accelerated("newton", X, answers, loss, penalty, True, known, *given)
     if found is None:
