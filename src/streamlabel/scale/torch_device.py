@@ -42,7 +42,7 @@ _MODULES = {
     **dict.fromkeys(("sigmoids", "f1_thresholds", "top_k"), "streamlabel.scale.torch_scores"),
 }
 LEAST_WORK = 1e9  # multiplications below which a GPU is not asked: some hundredths of a second of one core
-_KEPT = 4  # matrices of rows (or classifiers) whose copies stay on the device
+_KEPT = 4  # factors and classifiers of which rows and weights stay on the device
 _BLOCK_CELLS = 1 << 26  # of rows that are made dense: half a gigabyte
 _MOST_CELLS = 1 << 30  # of one sparse product
 _FULL = 0.015  # above this share of values a dense product takes less time than a sparse one (58 TFLOP/s, 4.2 TB/s)
@@ -126,12 +126,11 @@ class TorchDevice:
         return Rows(self, values.tocsr(), dtype, keep_dense=False).dense(0, values.shape[0])
 
     def rows(self, X: CSR | FloatArray, dtype: Any = None) -> Rows:
-        """These rows on the device; the copies of the last few stay there as long as the rows themselves."""
-        dtype = torch.float64 if dtype is None else dtype
-        return self.kept(X, dtype, lambda: Rows(self, X, dtype))
+        """A copy of these rows on the device."""
+        return Rows(self, X, torch.float64 if dtype is None else dtype)
 
     def kept(self, owner: Any, kind: Any, make: Callable[[], Any]) -> Any:
-        """What was made of an object before, or is made now and kept while that lives."""
+        """What was made of an object that never changes (no array is one), or is made now and kept while that lives."""
         key = (id(owner), kind)
         found = self._kept.pop(key, None)
         if found is None or found[0]() is not owner:
@@ -224,20 +223,13 @@ class Rows:
             (self.dense(at, min(at + step, n_rows)) - mean for at in range(0, n_rows, step)), order, dtype
         )
 
-    def kernel(self, mean: Any, dtype: Any, by_products: bool | None = None) -> Any:
-        """The kernel ``Xc Xc'`` (n, n); of dense columns the lower half.
-
-        by_products : by products of the sparse rows with blocks of them made dense; default: where values are few
-        """
+    def kernel(self, mean: Any, dtype: Any) -> Any:
+        """The kernel ``Xc Xc'`` (n, n), of dense rows the lower half; of sparse ones by products with dense blocks."""
         (n_rows, n_features), dense = self.shape, self._dense
-        step = max(_BLOCK_CELLS // n_rows, 1)
-        starts = range(0, n_features, step)
-        if dense is not None and not by_products:
+        if dense is not None:
+            step = max(_BLOCK_CELLS // n_rows, 1)
+            starts = range(0, n_features, step)
             blocks = (dense[:, at : at + step].T - mean[at : at + step, None] for at in starts)
-            return _half_gram(blocks, n_rows, dtype)
-        if by_products is False:
-            turned = Rows(self._device, sparse.csr_array(self._X.T), self._dtype, keep_dense=False)
-            blocks = (turned.dense(at, min(at + step, n_features)) - mean[at : at + step, None] for at in starts)
             return _half_gram(blocks, n_rows, dtype)
         kernel = torch.empty((n_rows, n_rows), dtype=dtype, device=self._device.device)
         step = max(_BLOCK_CELLS // n_features, 1)

@@ -337,7 +337,7 @@ def lasso(
     if float(n_labels) * n_labels * n_columns < device.least_work:
         return None
     device.need(8.0 * n_labels**2, f"a Gram of {n_labels:,} labels")
-    gram = device.kept(label_gram, "gram", lambda: device.put(label_gram))
+    gram = device.put(label_gram)
     codes, gaps, rounds = np.zeros((n_labels, n_columns)), np.empty(n_columns), np.zeros(n_columns, dtype=np.intp)
     width = device.width(8.0 * (5 * n_labels + 3 * 64**2), n_columns)
     for at in range(0, n_columns, width):
