@@ -115,9 +115,8 @@ def test_rows_sparse_or_dense_give_the_same_products(place, values):
     np.testing.assert_allclose(rows.transposed_times(device.put(R)).cpu(), dense.T @ R, atol=1e-12)
     centred = dense - mean
     np.testing.assert_allclose(np.tril(rows.gram(shift, torch.float64).cpu()), np.tril(centred.T @ centred), atol=1e-12)
-    for by_products in (None, True, False):
-        kernel = np.tril(rows.kernel(shift, torch.float64, by_products).cpu())
-        np.testing.assert_allclose(kernel, np.tril(centred @ centred.T), atol=1e-12)
+    kernel = np.tril(rows.kernel(shift, torch.float64).cpu())
+    np.testing.assert_allclose(kernel, np.tril(centred @ centred.T), atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared"])
@@ -322,6 +321,61 @@ def test_a_ridge_that_runs_out_of_memory_later(place):
     with pytest.warns(DeviceWarning, match="solve runs on the CPU"):
         found = ridge.solve(Y)
     assert_close(found, make_ridge(X, 0.7).solve(Y), 1e-12)
+
+
+@pytest.mark.parametrize("asked", ["leverages", "hat", "leave_one_out"])
+@pytest.mark.parametrize("shape", [(300, 120), (100, 260)])
+def test_what_a_ridge_says_when_memory_runs_out(place, shape, asked):
+    X, Y = made(*shape)
+    expected, device = make_ridge(X, 0.7), of_all_sizes(place)
+    with accelerating(device):
+        ridge = make_ridge(X, 0.7)
+    device._memory = 1000
+    given = () if asked == "leverages" else (Y.toarray() * 1.0, expected.solve(Y))
+    with pytest.warns(DeviceWarning, match="runs on the CPU: .* would take"):
+        found = ridge.hat if asked == "hat" else getattr(ridge, asked)(*given)
+    if asked == "hat":
+        np.testing.assert_array_equal(found.most_between(np.arange(5)), expected.hat.most_between(np.arange(5)))
+    else:
+        np.testing.assert_allclose(found, getattr(expected, asked)(*given), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+def test_rows_that_were_changed_in_place_are_those_of_now(place, kind):
+    X, Y = made()
+    X = X if kind == "sparse" else X.toarray()
+    model = StreamingLabelClassifier(beta=1.0).fit(X.copy(), Y)
+    with on_device(place, least_work=0.0):
+        for loss in ("squared", "logistic"):
+            StreamingLabelClassifier(beta=1.0, loss=loss).fit(X, Y)
+        solve(X, Y, beta=0.5, solver="conjugate_gradient")
+        model.predict_top_k(X, 3)
+        gram = centred_cross(Y, Y)
+        represent(gram, gram, gram.diagonal(), 0.1, own=np.arange(30))
+        values = X if kind == "dense" else X.data
+        values *= np.random.default_rng(0).normal(size=values.shape)
+        gram *= 2.0
+        fits = [StreamingLabelClassifier(beta=1.0, loss=loss).fit(X, Y).coef_ for loss in ("squared", "logistic")]
+        found = (solve(X, Y, beta=0.5, solver="conjugate_gradient")[0], model.predict_top_k(X, 3)[1])
+        codes = represent(gram, gram, gram.diagonal(), 0.1, own=np.arange(30)).codes.toarray()
+    for loss, coef in zip(("squared", "logistic"), fits, strict=True):
+        assert_close(coef, StreamingLabelClassifier(beta=1.0, loss=loss).fit(X, Y).coef_, 1e-2)
+    assert_close(found[0], solve(X, Y, beta=0.5, solver="conjugate_gradient")[0], 1e-4)
+    np.testing.assert_allclose(found[1], model.predict_top_k(X, 3)[1], rtol=1e-9)
+    expected = represent(gram, gram, gram.diagonal(), 0.1, own=np.arange(30)).codes.toarray()
+    np.testing.assert_allclose(codes, expected, atol=1e-3)
+
+
+def test_what_the_best_labels_of_a_device_are_not(place):
+    """Pruned classifiers stay sparse, on the CPU; a wrong k is said."""
+    X, Y = made()
+    pruned, whole = StreamingLabelClassifier(prune=9, beta=1.0).fit(X, Y), StreamingLabelClassifier(beta=1.0).fit(X, Y)
+    with accelerating(of_all_sizes(place)):
+        assert accelerated("top_k", X, pruned.state_.classifiers, 3) is None
+        assert accelerated("top_k", X, whole.state_.classifiers, 31) is None
+        for k in (True, 1.5, 0):
+            with pytest.raises(DataError, match=f"k is {k!r}; it must be a whole number"):
+                whole.predict_top_k(X, k)
 
 
 def test_little_memory_means_blocks(place):

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import linalg
@@ -344,7 +344,7 @@ class FeatureRidge:
             self._inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
         return self._inverse
 
-    def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
+    def leave_one_out(self: Any, targets: FloatArray, weights: FloatArray) -> FloatArray:
         residual = targets - np.asarray(self._X @ weights)
         if self.centre:
             residual -= residual.mean(axis=0)

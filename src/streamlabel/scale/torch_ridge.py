@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from streamlabel.classifier.ridge import Comparison, HatSpectrum, PreparedRidge, make_ridge
+from streamlabel.classifier.ridge import Comparison, FeatureRidge, HatSpectrum, PreparedRidge, make_ridge
 from streamlabel.classifier.single_precision import TOLERANCE
 from streamlabel.scale.torch_device import NotHere, Rows, TorchDevice, get
 from streamlabel.stats.accelerator import accelerating
@@ -60,7 +60,7 @@ class _Centred:
 
     @property
     def rows(self) -> Rows:
-        return self.device.rows(self.X)
+        return self.device.kept(self, "rows", lambda: self.device.rows(self.X))
 
     def gram(self, dtype: Any) -> Any:
         """The lower half of ``Xc'Xc`` (d, d) or ``Xc Xc'`` (n, n), whichever is smaller."""
@@ -99,7 +99,8 @@ def _or_cpu(method: Any) -> Any:
                 self._at.device.give_up(method.__name__, error)
             with accelerating(None):
                 self.spare = self.on_cpu()
-        return getattr(self.spare, method.__name__)(*arguments)
+        found = getattr(self.spare, method.__name__)
+        return found(*arguments) if callable(found) else found
 
     return run
 
@@ -166,7 +167,7 @@ class TorchRidge:
         self, device: TorchDevice, X: CSR | FloatArray, beta: float, centre: bool, hat: HatSpectrum | None = None
     ) -> None:
         self.spare: PreparedRidge | None = None
-        self._at = at = _Centred(device, X, centre)
+        self._X, self._at = X, (at := _Centred(device, X, centre))
         size = device.dtype.itemsize
         device.need(2.5 * size * at.order**2, f"a factor of {at.order:,} {'rows' if at.by_rows else 'features'}")
         self.n_rows, self.mean, self.beta, self.centre, self.known_hat = at.n_rows, at.mean, beta, centre, hat
@@ -200,14 +201,12 @@ class TorchRidge:
     def toward(self, targets: CSR | FloatArray, anchor: FloatArray) -> FloatArray:
         return self.compare(targets, anchor).toward
 
-    def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
-        residual = targets - np.asarray(self._at.X @ weights)
-        if self.centre:
-            residual -= residual.mean(axis=0)
-        return residual / np.maximum(1.0 - self.leverages(), 1e-12)[:, None]
+    leave_one_out = FeatureRidge.leave_one_out
 
+    @_or_cpu
     def leverages(self, rows: IntArray | None = None) -> FloatArray:
         at, chosen = self._at, np.arange(self.n_rows) if rows is None else rows
+        at.device.need(16.0 * at.order * min(len(chosen), _MOST_JUDGED), "what rows have of a factor")
         found = np.empty(len(chosen))
         for start in range(0, len(chosen), _MOST_JUDGED):  # h_i = x_i'M x_i, or by rows H = I - beta M
             part = chosen[start : start + _MOST_JUDGED]
@@ -221,11 +220,14 @@ class TorchRidge:
         return found + (1.0 / self.n_rows if self.centre else 0.0)
 
     @property
+    @_or_cpu
     def hat(self) -> HatSpectrum:
         if self.known_hat is None:
+            at = self._at
+            at.device.need(2.0 * at.device.dtype.itemsize * at.order**2, f"an inverse of order {at.order:,}")
             inverse = torch.cholesky_inverse(self._triangle.lower).mul_(self.beta / self._unit)
             kept, squares = inverse.diagonal().sum(dtype=torch.float64), inverse.square().sum(dtype=torch.float64)
-            self.known_hat = HatSpectrum(self._at.order - float(kept), max(float(kept - squares), 0.0))
+            self.known_hat = HatSpectrum(at.order - float(kept), max(float(kept - squares), 0.0))
         return self.known_hat
 
     @property
@@ -257,8 +259,8 @@ class TorchRidge:
 
     def on_cpu(self) -> PreparedRidge:
         """The same ridge on the CPU."""
-        return make_ridge(self._at.X, self.beta, centre=self.centre, hat=self.known_hat)
+        return make_ridge(self._X, self.beta, centre=self.centre, hat=self.known_hat)
 
     def __reduce__(self) -> Any:
         """Copies, also those in other processes, are made where they are."""
-        return partial(make_ridge, centre=self.centre, hat=self.known_hat), (self._at.X, self.beta)
+        return partial(make_ridge, centre=self.centre, hat=self.known_hat), (self._X, self.beta)

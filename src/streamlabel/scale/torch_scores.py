@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from streamlabel.metrics.topk import check_k
 from streamlabel.scale.torch_device import TorchDevice, get
 from streamlabel.streaming.blocks import ClassifierBlocks
+from streamlabel.streaming.pruned import SparseBlocks
 from streamlabel.types import CSR, FloatArray, IntArray
 
 _WORK = 1e3  # of a threshold or a sigmoid, in multiplications a score
@@ -73,7 +75,8 @@ def top_k(
 ) -> tuple[IntArray, FloatArray] | None:
     """The k best labels of each row and their scores; ties go to the lower number."""
     n_labels, size = classifiers.n_labels, device.dtype.itemsize
-    if not 0 < k <= n_labels or float(X.size) * n_labels < device.least_work:
+    pruned = isinstance(classifiers, SparseBlocks)  # dense, they would not fit
+    if pruned or check_k(k) > n_labels or float(X.size) * n_labels < device.least_work:
         return None
     device.need(2.0 * size * X.shape[1] * n_labels, f"{n_labels:,} classifiers")
     weights = device.kept(classifiers, device.dtype, lambda: device.put(classifiers.weights(), device.dtype))
