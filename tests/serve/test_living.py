@@ -241,3 +241,20 @@ def test_blocks_that_were_made_for_a_label_are_not_made_again_for_the_next(
     living.learn("hospitals", answers("hospitals"), [])
     assert first >= len(living.view().labels) // 64
     assert len(made) <= 1  # the one that has grown
+
+
+def test_a_label_is_looked_at_without_reading_the_others_of_every_revision(
+    living: LivingTagger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that its card does not become slower with every answer."""
+    living.learn("football", answers("football"), DATA.unseen[:3])
+    for text in DATA.unseen[3:6]:
+        living.learn("football", [], [text], more=True)
+
+    def read(*_: Any, **__: Any) -> None:
+        raise AssertionError("a whole revision was read")
+
+    monkeypatch.setattr("streamlabel.store.stored_model.read_snapshot", read)
+    assert living.estimate("football")[2] is False
+    living.set_threshold("football", 0.123)
+    assert living.estimate("football")[2] is True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -195,3 +198,20 @@ def test_vacuum_can_keep_some_history(store, problem):
     assert store.label_names[0] == "known 1"
     with pytest.raises(NotFoundError):
         ModelStore.open(store.path, revision=3)
+
+
+def test_the_threshold_that_a_label_was_learned_with_outlives_a_vacuum(store):
+    """Read from what is said about this label alone, and refused where that was written to."""
+    learned = store.labels()[-1]
+    store.set_threshold("first", 0.25)
+    store.vacuum()
+    store.set_threshold("second", 0.5)
+    moved = store.labels()[-1]
+    assert (moved.threshold, store.learned_threshold(moved)) == (0.5, learned.threshold)
+    path, label = store.path, moved.id
+    store.close()
+    with closing(sqlite3.connect(path / "catalogue.db")) as connection:
+        connection.execute("UPDATE version SET threshold = 7 WHERE label = ? AND retired IS NOT NULL", (label,))
+        connection.commit()
+    with pytest.raises(DataError, match="'second': what is said about it in revision 3 was written to"):
+        ModelStore.open(path).learned_threshold(moved)

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -471,8 +471,8 @@ def threshold_moved(store: ModelStore, record: LabelRecord) -> bool:
     """Whether a label's threshold is another one than its estimate is for."""
     known = {store.learned_threshold(record)}
     for revision, _ in store.estimates_since(store.label_names.index(record.name))[-1:]:
-        with suppress(NotFoundError):  # learned again for a precision: the weights may be the same, the threshold not
-            known.update(one.threshold for one in store.labels(revision) if one.id == record.id)
+        # learned again for a precision: the weights may be the same, the threshold not
+        known.update(threshold for born, _, threshold in store.thresholds(record.id) if born == revision)
     return record.threshold not in known
 
 

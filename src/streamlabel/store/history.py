@@ -13,6 +13,7 @@ from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.store.format import CATALOGUE, HEADER_SIZE, PART
 from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_meta
 from streamlabel.store.seals import facts_seal, seal
+from streamlabel.store.segments import version_checksum
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,20 @@ def records_of(
     except KeyError as error:
         problem = f"label {error} is known in part only; it is damaged"
         raise DataError(problem, source=source, hint=Hint.DOCTOR) from error
+
+
+def read_thresholds(connection: sqlite3.Connection, folder: Path, label: int) -> list[tuple[int, int, float]]:
+    """Read the thresholds of a label (id), oldest first: since which revision, the checksum of its classifier, value."""
+    rows = connection.execute(
+        "SELECT v.label, v.classifier, v.name, v.threshold, v.checksum, v.born, c.checksum "
+        "FROM version v JOIN classifier c ON c.id = v.classifier WHERE v.label = ? ORDER BY v.born",
+        (label,),
+    ).fetchall()
+    for row in rows:
+        if version_checksum(*row[:4]) != row[4]:
+            problem = f"label {row[2]!r}: what is said about it in revision {row[5]} was written to; it is damaged"
+            raise DataError(problem, source=folder / CATALOGUE, hint=Hint.DOCTOR_OR_BACKUP)
+    return [(born, checksum, threshold) for *_, threshold, _, born, checksum in rows]
 
 
 def read_history(connection: sqlite3.Connection, folder: Path, label: str | None = None) -> list[Revision]:

@@ -28,6 +28,7 @@ from streamlabel.store.history import (
     read_history,
     read_metrics,
     read_sizes,
+    read_thresholds,
     records_of,
 )
 from streamlabel.store.parts import (
@@ -156,15 +157,13 @@ class StoredModel:
 
     def learned_threshold(self, record: LabelRecord) -> float:
         """The threshold that a label was learned with: of the oldest revision that has it with the same classifier."""
-        for revision in reversed(self.history(record.name)):
-            try:
-                older = self.labels(revision.number)
-            except NotFoundError:  # a vacuum forgot it
-                continue
-            for one in older:
-                if (one.id, one.checksum) == (record.id, record.checksum):
-                    return one.threshold
-        return record.threshold
+        same = (threshold for _, checksum, threshold in self.thresholds(record.id) if checksum == record.checksum)
+        return next(same, record.threshold)
+
+    def thresholds(self, label: int) -> list[tuple[int, int, float]]:
+        """The thresholds that a label (id) has had (`history.read_thresholds`), oldest first."""
+        with self._catalogue() as connection:
+            return read_thresholds(connection, self.path, label)
 
     def last_change(self) -> Revision:
         """The newest change that is not undone; DataError if there is none, or none that can be undone."""
