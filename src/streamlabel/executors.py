@@ -60,7 +60,11 @@ class SerialExecutor:
         return "SerialExecutor()"
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        return [function(item) for item in items]
+        return list(self.stream(function, items))
+
+    def stream(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """What `map` gives, one by one."""
+        return map(function, items)
 
     def map_reduce(
         self,
@@ -68,7 +72,7 @@ class SerialExecutor:
         items: Iterable[Item],
         combine: Callable[[Result, Result], Result],
     ) -> Result:
-        results = map(function, items)
+        results = self.stream(function, items)
         for first in results:
             return reduce(combine, results, first)
         raise DataError("map_reduce got no items; there is nothing to combine")
@@ -79,7 +83,7 @@ Prefer = Literal["threads", "processes"]
 _WAVE = 4  # items a worker, in each wave of a map_reduce
 
 
-class JoblibExecutor:
+class JoblibExecutor(SerialExecutor):
     """An `Executor` on several cores, in threads or processes of joblib.
 
     Parameters
@@ -108,14 +112,11 @@ class JoblibExecutor:
             return list(pool(delayed(function.func)(*function.args, item, **function.keywords) for item in items))
         return list(pool(delayed(function)(item) for item in items))
 
-    def map_reduce(
-        self,
-        function: Callable[[Item], Result],
-        items: Iterable[Item],
-        combine: Callable[[Result, Result], Result],
-    ) -> Result:
-        wave = _WAVE * effective_n_jobs(self.n_jobs)
-        source = iter(items)
+    def stream(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        source, wave = iter(items), _WAVE * self.n_workers
         waves: Iterator[list[Result]] = iter(lambda: self.map(function, list(islice(source, wave))), [])
-        results = (result for part in waves for result in part)
-        return SerialExecutor().map_reduce(lambda result: result, results, combine)
+        return (result for part in waves for result in part)
+
+    @property
+    def n_workers(self) -> int:
+        return int(effective_n_jobs(self.n_jobs))

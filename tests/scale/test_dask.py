@@ -96,6 +96,15 @@ def test_delayed_blocks_may_have_labels_of_their_own(rows, executor):
         dask_engine().stats_of(blocks, executor=executor)
 
 
+@pytest.mark.parametrize("answers", ["other blocks", "an array", None])
+def test_answers_in_other_blocks_are_refused(rows, executor, answers):
+    X, Y = rows
+    da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
+    given = {"other blocks": da.from_array(Y, chunks=(200, 4)), "an array": Y, None: None}[answers]
+    with pytest.raises(DataError, match="as many blocks of rows; rechunk Y as X is"):
+        dask_engine().stats_of(da.from_array(X, chunks=(100, X.shape[1])), given, executor=executor)
+
+
 def test_many_labels_are_learned_alike(rng, executor):
     X = rng.standard_normal((300, 20))
     past = (X @ rng.standard_normal((20, 6)) > 0).astype(int)

@@ -40,7 +40,7 @@ _ATTEMPTS = 4  # sendings of an item, each after a worker was lost with it
 _TIMEOUT = 10.0  # seconds in which a scheduler must answer
 
 
-class DaskExecutor:
+class DaskExecutor(SerialExecutor):
     """An `Executor` on a Dask cluster. Results come and are combined in the order of the items: bits are as in serial.
 
     client : a `distributed.Client`, or the address of a scheduler, such as "tcp://10.0.0.1:8786"
@@ -64,17 +64,6 @@ class DaskExecutor:
     def __repr__(self) -> str:
         return f"DaskExecutor({'here' if self.client is None else self.client.scheduler.address!r})"
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        return list(self.stream(function, items))
-
-    def map_reduce(
-        self,
-        function: Callable[[Item], Result],
-        items: Iterable[Item],
-        combine: Callable[[Result, Result], Result],
-    ) -> Result:
-        return SerialExecutor().map_reduce(lambda result: result, self.stream(function, items), combine)
-
     def stream(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """What `map` gives, one by one; only a few items for each worker are under way at a time."""
         if self.client is None:
@@ -86,7 +75,7 @@ class DaskExecutor:
             for item in items:
                 with _explained(self.client):
                     waiting.append((shared.submit(item), item))
-                    full = len(waiting) >= _WAVE * max(sum(self.client.nthreads().values()), 1)
+                    full = len(waiting) >= _WAVE * self.n_workers
                 if full:
                     yield shared.result(*waiting.popleft())
             while waiting:
@@ -94,6 +83,10 @@ class DaskExecutor:
         finally:
             for future, _ in waiting:
                 future.release()
+
+    @property
+    def n_workers(self) -> int:
+        return 1 if self.client is None else max(sum(self.client.nthreads().values()), 1)
 
     def close(self) -> None:
         """End the connection, if it was made from an address."""
@@ -158,6 +151,8 @@ def stats_of(
         label_names, feature_names = label_names or names, feature_names or features
         blocks = [dask.delayed(_columns)(part, features, names) for part in X.to_delayed()]
     elif hasattr(X, "to_delayed"):
+        if getattr(Y, "numblocks", (0,))[0] != X.numblocks[0]:
+            raise DataError("X is a Dask array, and Y none with as many blocks of rows; rechunk Y as X is")
         blocks = [dask.delayed(tuple)(pair) for pair in zip(row_blocks(X), row_blocks(Y), strict=True)]
     else:
         blocks = list(X)
