@@ -155,7 +155,9 @@ def test_parts_with_other_labels_remember_who_was_asked():
     known = np.ones((30, 3), dtype=bool)
     known[10:, 0], known[:10, 2] = False, False
     unknown = np.where(known, Y, 7)  # what was not asked may hold anything
-    for again in (Stats.from_batch(X, unknown, NAMES, asked=known), other.joined(one)):
+    stored = sparse.csr_array(np.where(known, Y, np.nan))
+    given = (unknown, stored, stored.tocoo())
+    for again in (*(Stats.from_batch(X, form, NAMES, asked=known) for form in given), other.joined(one)):
         in_order = {tuple(np.take(again.label_names, labels)): part for labels, part in again.by_asked()}
         for labels, part in both.by_asked():
             twin = in_order[tuple(np.take(both.label_names, labels))]

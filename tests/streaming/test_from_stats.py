@@ -14,7 +14,7 @@ from streamlabel.errors import AnnotationWarning, DataError
 from streamlabel.executors import SerialExecutor
 from streamlabel.stats.spectral import make_factor
 from streamlabel.stats.sums import Stats, SumsFactor
-from streamlabel.streaming.from_stats import add_labels_from_stats, classifier_from_stats, code_labels
+from streamlabel.streaming.from_stats import add_labels_from_stats, classifier_from_stats, code_labels, code_scores
 
 
 @pytest.fixture(params=[(120, 15), (25, 60)], ids=["tall", "wide"])
@@ -186,6 +186,20 @@ def test_new_labels_of_some_parts(rng):
     grown = add_labels_from_stats(model, part[0].joined(part[1]), codes, 2.0)
     alone = add_labels_from_stats(model, Stats.from_batch(X[:60], Y[:60, 3:], ["d"]), codes[:, [1]], 2.0)
     np.testing.assert_allclose(grown.coef_[3], alone.coef_[2], rtol=1e-10)
+
+
+def test_scores_that_stand_for_answers_are_those_of_the_rows_that_were_asked(rng):
+    X = rng.standard_normal((120, 5))
+    Y = (X @ rng.standard_normal((5, 5)) > 0.2).astype(int)
+    model = classifier_from_stats(Stats.from_batch(X, Y[:, :2], ["a", "b"]), 1.0)
+    c, d, e = (
+        Stats.from_batch(X[:rows], Y[:rows, [j]], [n]) for j, n, rows in ((2, "c", 50), (3, "d", 120), (4, "e", 50))
+    )
+    both = Stats.from_batch(X[:50], Y[:50, 2:], ["c", "d", "e"]).joined(Stats.from_batch(X[50:], Y[50:, [3]], ["d"]))
+    found = code_scores(model, both, 0.01).toarray()
+    alone = np.hstack([code_scores(model, one, 0.01).toarray() for one in (c, d, e)])
+    assert found.any(axis=0).all()
+    np.testing.assert_allclose(found, alone, atol=1e-9)
 
 
 def test_an_assumption_is_said(rng, monkeypatch):

@@ -108,7 +108,11 @@ class Stats:
             if asked.shape != np.shape(Y):
                 raise DataError(f"asked is {asked.shape} and Y is {np.shape(Y)}; they must agree")
             answers: Any = Y
-            Y = answers.multiply(asked) if sparse.issparse(Y) else np.where(asked, Y, 0)
+            if sparse.issparse(Y):
+                Y = answers = answers.tocoo(copy=True)
+                answers.data = np.where(asked[answers.row, answers.col], answers.data, 0)
+            else:
+                Y = np.where(asked, Y, 0)
         labels = canonical_labels(Y).astype(np.int64)
         rows = checked_matrix(X)
         n_rows, n_features = rows.shape

@@ -228,6 +228,9 @@ def code_scores(model: StreamingLabelClassifier, stats: Stats, lam: float) -> CS
     With the scores ``S = X W + b`` these are ``S'S`` and ``S'B``, which ``X'X`` and ``X'B`` say. As in `add_labels` the
     512 labels that correlate best with any of the new ones may enter.
     """
+    if stats.asked is not None:  # each by its own rows
+        numbers, parts = zip(*((at, code_scores(model, own, lam)) for at, own in stats.by_asked()), strict=True)
+        return sparse.csc_array(sparse.hstack(parts, format="csc")[:, np.argsort(np.concatenate(numbers))])
     state, centre = model.state_, checked_parameters(model).fit_intercept
     allowed = allowed_labels(checked_parameters(model), state)
     weights, n_rows = state.classifiers.weights(allowed), stats.n_rows
