@@ -73,3 +73,5 @@ def test_labels_of_blocks_are_those_of_all_rows(rows, tmp_path):
     assert np.array_equal(np.concatenate([labels for labels, _ in found if len(labels)]), best)
     got = np.concatenate([scores for _, scores in found if len(scores)])
     np.testing.assert_allclose(got, np.take_along_axis(scores, best, axis=1), rtol=1e-6)
+    with pytest.raises(DataError, match="a block of 5 features; the model has 12"):
+        list(predict_blocks(tmp_path / "model", [X[:, :5]], 2))

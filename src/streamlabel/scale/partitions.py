@@ -89,8 +89,10 @@ def stored_model(path: str, revision: int, folder: int) -> StreamingLabelClassif
 
 
 def _best(at: tuple[str, int, int], k: int, block: Any) -> tuple[IntArray, FloatArray]:
-    model = stored_model(*at)
-    rows = list(predict_rows(model, canonical_rows(checked_matrix(block)), k=k))
+    model, block = stored_model(*at), checked_matrix(block)
+    if block.shape[1] != model.n_features_in_:
+        raise DataError(f"a block of {block.shape[1]} features; the model has {model.n_features_in_}")
+    rows = list(predict_rows(model, canonical_rows(block), k=k))
     shape = len(rows), min(k, len(model.label_names_))
     labels: IntArray = np.array([row.labels for row in rows], dtype=np.int64).reshape(shape)
     return labels, np.array([row.scores for row in rows]).reshape(shape)
