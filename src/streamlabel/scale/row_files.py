@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -131,9 +133,11 @@ class RowFiles:
         files = [*self.files, *([] if self.labels_file is None else [self.labels_file])]
         facts = [(os.path.abspath(path), os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in files]
         pieces = [(piece.start, piece.stop) for piece in self.pieces]
-        words = [getattr(self.vectorizer, name, None) for name in ("terms_", "n_columns")]
+        read = (self.format, getattr(self._reader, "columns", None), self._reader.label_names)
+        words = [getattr(self.vectorizer, name, None) for name in ("terms_", "vocabulary_")]
+        words += [type(self.vectorizer), getattr(self.vectorizer, "get_params", dict)()]
         weights = np.asarray(getattr(self.vectorizer, "idf_", ())).tobytes()
-        return sha256(repr((facts, self.format, pieces, words, settings)).encode() + weights).digest()
+        return sha256(_ADDRESS.sub("", repr((facts, read, pieces, words, settings))).encode() + weights).digest()
 
     def scan(self, executor: Executor | None = None, progress: Progress | None = None) -> RowFiles:
         """Read the label data once, unless the files say by themselves how many rows and which labels they have."""
@@ -152,7 +156,9 @@ class RowFiles:
                     names.setdefault(name, len(names))
             if progress is not None:
                 progress(done, self.n_bytes)
-        self.pieces = counts
+        self.pieces = [piece for piece in counts if piece.n_rows]
+        check_rows(n_rows, self.files[0])
+        self.n_bytes = sum(piece.n_bytes for piece in self.pieces)
         if self.label_names is None:
             self.label_names = check_label_names(names, len(names))
         return self
@@ -171,11 +177,19 @@ class RowFiles:
         for content, Y, names in self._reader.blocks(piece, features, labels):
             if Y is not None and names is not self.label_names:
                 Y = _placed(Y, names, places, piece.path)
-            if isinstance(content, list):
+            if isinstance(self._checked(content, piece), list):
                 if self.vectorizer is None:
                     raise DataError("holds texts; give a fitted vectorizer", source=piece.path)
                 content = self.vectorizer.transform(content)
             yield content, Y
+
+    def _checked(self, content: Content, piece: Piece) -> Content:
+        """The content, or DataError where it is not of the kind and width of the others."""
+        width = None if content is None or isinstance(content, list) else int(content.shape[1])
+        if content is not None and width != self._reader.n_features:
+            kinds = ["texts" if n is None else f"{n} features" for n in (width, self._reader.n_features)]
+            raise DataError(f"{kinds[0]}, and other rows have {kinds[1]}", source=piece.path)
+        return content
 
     def texts(self, most: int = 50_000) -> list[str]:
         """Texts from pieces that are spread evenly over all files: what a vocabulary can be learned from."""
@@ -183,11 +197,13 @@ class RowFiles:
         chosen, found = self.pieces[::step], list[str]()
         for number, piece in enumerate(chosen, start=1):
             for content, _, _ in self._reader.blocks(piece, True, False):
-                assert isinstance(content, list)
-                found += content[: number * most // len(chosen) - len(found)]
+                texts = self._checked(content, piece)
+                assert isinstance(texts, list)
+                found += texts[: number * most // len(chosen) - len(found)]
         return found
 
 
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")  # of a function, other in every process
 ROUND = 16  # pieces that are summed by themselves before they are added to the sum of all
 
 
@@ -290,29 +306,22 @@ class _XCText:
 
 class _Parquet:
     def __init__(self, files: Sequence[str], text: str | None, labels: str | None) -> None:
-        self._columns, self.pieces = (text, labels), list[Piece]()
+        self.columns, self.pieces = (text, labels), list[Piece]()
         first_row, names = 0, set()
         for path in files:
-            file = ParquetBlocks(path, *self._columns)
-            names.add(file.label_names)
+            file = ParquetBlocks(path, *self.columns)
             for group, (rows, size) in enumerate(zip(file.groups, file.sizes, strict=True)):
-                self.pieces.append(Piece(path, group, group + 1, size, first_row, rows))
-                first_row += rows
+                if rows:
+                    self.pieces.append(Piece(path, group, group + 1, size, first_row, rows))
+                    first_row += rows
+                    names.add(file.label_names)
         self.label_names = names.pop() if len(names) == 1 else None
         check_rows(first_row, files[0])
-        self.n_features: int | None = None
-        if not file.has_text:
-            content: Any = next((found for found, _, _ in file.blocks(0, labels=False)), np.empty((0, 0)))
-            self.n_features = int(content.shape[1])
+        content: Any = next(self.blocks(self.pieces[0], True, False))[0]
+        self.n_features = None if isinstance(content, list) else int(content.shape[1])
 
     def blocks(self, piece: Piece, features: bool, labels: bool) -> Blocks:
-        for content, Y, names in ParquetBlocks(piece.path, *self._columns).blocks(
-            piece.start, content=features, labels=labels
-        ):
-            if isinstance(content, np.ndarray) and content.shape[1] != self.n_features:
-                problem = f"{content.shape[1]} features, and other rows have {self.n_features}"
-                raise DataError(problem, source=piece.path)
-            yield content, Y, names
+        yield from ParquetBlocks(piece.path, *self.columns).blocks(piece.start, content=features, labels=labels)
 
 
 class _Matrices:
@@ -353,9 +362,6 @@ class _Records:
         self, files: Sequence[str], format: str, text: str | None, labels: str | None, piece_bytes: int | None
     ) -> None:
         self.pieces, self._heads = list[Piece](), {}
-        with open_source(files[0]) as file:
-            head = file.read(HEAD)
-        self._columns = guess_columns(files[0], head, format=format, text=text, labels=labels)
         for path in files:
             begin, line = 0, 1
             if format == "csv":
@@ -366,15 +372,23 @@ class _Records:
             for start, stop, lines in _line_pieces(path, begin, piece_bytes or PIECE_BYTES, format == "csv"):
                 self.pieces.append(Piece(path, start, stop, stop - start, first_line=line))
                 line += lines
-        check_rows(len(self.pieces), files[0])
+        found = list(islice(filter(None, map(_from_first_record, self.pieces)), 1))
+        check_rows(len(found), files[0])
+        with open_source(found[0].path) as file:
+            file.seek(found[0].start)
+            record = file.readline()
+            head = self._heads.get(found[0].path, b"") + record + file.read(HEAD)
+        self.columns = guess_columns(found[0].path, head, format=format, text=text, labels=labels)
         self.n_features: int | None = None
-        if self._columns is None:
-            first: Any = next(self.blocks(replace(self.pieces[0], stop=_header_end(files[0])), True, True))[0]
-            self.n_features = int(first.shape[1])
+        if self.columns is None:
+            one: Any = next(self.blocks(replace(found[0], stop=found[0].start + len(record)), True, True))[0]
+            self.n_features = int(one.shape[1])
 
     def blocks(self, piece: Piece, features: bool, labels: bool) -> Blocks:
-        head, columns = self._heads.get(piece.path, b""), self._columns
-        source = io.BytesIO(head + _bytes(piece))
+        head, columns, content = self._heads.get(piece.path, b""), self.columns, _bytes(piece)
+        if not content.strip():
+            return
+        source = io.BytesIO(head + content)
         try:
             if columns is not None and not labels:
                 yield [row.text for row in read_text_rows(source, columns)], None, ()
@@ -391,7 +405,15 @@ class _Records:
             raise DataError(error.problem, source=piece.path, line=line, hint=error.hint) from error
         if isinstance(data, Dataset) and data.feature_names is not None:
             raise DataError("has features by name; in blocks they are lists of numbers", source=piece.path)
-        yield data.X if isinstance(data, Dataset) else data.texts, data.Y, data.label_names
+        yield data.X if isinstance(data, Dataset) else data.texts, data.Y if labels else None, data.label_names
+
+
+def _from_first_record(piece: Piece) -> Piece | None:
+    """The piece without the blank lines that it begins with; None where it has no others."""
+    content = _bytes(piece)
+    begin = content.rfind(b"\n", 0, len(content) - len(content.lstrip())) + 1
+    line = piece.first_line + content.count(b"\n", 0, begin)
+    return replace(piece, start=piece.start + begin, first_line=line) if content.strip() else None
 
 
 def _header_end(path: str) -> int:
