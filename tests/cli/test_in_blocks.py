@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ import pytest
 from click.testing import Result
 
 from streamlabel import ModelStore, Tagger
+from streamlabel.cli import in_blocks
+from streamlabel.scale import out_of_core
+from streamlabel.scale.row_files import RowFiles
 from tagged_texts import tagged_texts
 
 Call = Callable[..., Result]
@@ -48,13 +52,62 @@ def test_rows_in_blocks_are_rows(rows: Path, ask: Ask, call: Call) -> None:
     assert ask("add-all", rows / "blocks", rows / "all.txt", "--dry-run")["labels"] == ["label_3"]
     learned = ask("add-all", rows / "blocks", rows / "all.txt")
     assert (learned["labels"], learned["revision"]) == (["label_3"], 2)
-    assert "no label that the model does not know" in call("add-all", rows / "blocks", rows / "all.txt", code=1).stderr
+    for more in ([], ["--dry-run"]):
+        said = call("add-all", rows / "blocks", rows / "all.txt", *more, code=1).stderr
+        assert "no label that the model does not know" in said
+    assert (
+        "no label 'x'" in call("add-all", rows / "blocks", rows / "all.txt", "--label", "x", "--dry-run", code=1).stderr
+    )
     assert "label_0" in call("relations", rows / "blocks", "label_3").stdout
     for model, more in (("blocks", ["--in-blocks"]), ("blocks", [])):
         out = rows / f"labels{len(more)}.jsonl"
         call("predict", rows / model, rows / "past.txt", "--out", out, "--probabilities", *more)
     assert (rows / "labels1.jsonl").read_text() == (rows / "labels0.jsonl").read_text()
     assert not list(rows.glob("*unfinished*"))
+
+
+@pytest.mark.parametrize("command", ["fit", "add-all"])
+def test_the_sums_stay_until_the_model_is_stored(
+    command: str, rows: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    if command == "add-all":
+        call("fit", rows / "m", rows / "past.txt")
+    monkeypatch.setattr(in_blocks, "fit_files", partial(out_of_core.fit_files, seconds=0.0))
+    monkeypatch.setattr(in_blocks, "add_labels_from_files", partial(out_of_core.add_labels_from_files, seconds=0.0))
+    monkeypatch.setattr(in_blocks, "RowFiles", partial(RowFiles, piece_bytes=400))
+    given = (command, rows / "m", rows / "all.txt", *(["--in-blocks"] if command == "fit" else []))
+    with monkeypatch.context() as patch:
+        patch.setattr(ModelStore, "create", full)
+        patch.setattr(ModelStore, "append", full)
+        call(*given, code=1)
+    assert (rows / "m.unfinished.npz").exists()
+    assert "going on from" in call(*given).stderr
+    assert not (rows / "m.unfinished.npz").exists()
+
+
+def test_a_prediction_does_not_go_on_with_other_columns(
+    rows: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("fit", rows / "m", rows / "past.txt")
+    monkeypatch.setattr(in_blocks, "RowFiles", partial(RowFiles, piece_bytes=400))
+    given = ("predict", rows / "m", rows / "past.txt", "--in-blocks", "--out", rows / "o.jsonl")
+
+    room, replacing = iter(range(3)), out_of_core.replacing
+
+    def nearly_full(path: Path) -> Any:
+        if next(room, None) is None:
+            raise OSError(28, "No space left on device")
+        return replacing(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(out_of_core, "replacing", nearly_full)
+        call(*given, code=1)
+    assert "other settings" in call(*given, "--probabilities", code=4).stderr
+    call(*given)
+    assert len((rows / "o.jsonl").read_text().splitlines()) == 120
 
 
 @pytest.mark.parametrize("vectorizer", ["tfidf", "hashing"])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +25,7 @@ from streamlabel.data.rows import matrix_of_names
 from streamlabel.data.text import TextVectorizer
 from streamlabel.data.xc_svmlight import write_xc_text
 from streamlabel.errors import ConflictError, DataError, NotFoundError
-from streamlabel.executors import JoblibExecutor
+from streamlabel.executors import JoblibExecutor, SerialExecutor
 from streamlabel.scale.out_of_core import add_labels_from_files, fit_files, predict_files
 from streamlabel.scale.row_files import RowFiles
 from streamlabel.streaming import past
@@ -157,6 +159,197 @@ def test_texts_by_a_fixed_vocabulary(form: str, tmp_path: Path) -> None:
     assert len(source.pieces) > 5 or form == "parquet"
     assert_same(found, StreamingLabelClassifier(beta=1.0).fit(vectorizer.transform(texts), Y, names))
     assert source.texts(most=40)[0] == texts[0]
+
+
+def test_labels_in_any_order_are_their_own(tmp_path: Path) -> None:
+    """As many labels as the files have, in another order: every name has its own column."""
+    data = planted()
+    model = StreamingLabelClassifier(beta=1.0).fit(data.X, data.Y[:, :1], ["past"])
+    path = write(data, "txt", tmp_path)
+    one, other = (add_labels_from_files(model, RowFiles(path), names, 1.0) for names in (NAMES, NAMES[::-1]))
+    assert other.label_names_ == ("past", *NAMES[::-1])
+    assert_same(other, one)
+
+
+def parquet(path: Path, *groups: Dataset | TextDataset) -> Path:
+    """A Parquet file with these row groups, which may be empty."""
+    arrow = pytest.importorskip("pyarrow.parquet", reason="Parquet needs the extra arrow")
+    for number, group in enumerate(groups):
+        write_parquet(group, path.with_suffix(f".{number}"))
+    tables = [arrow.read_table(path.with_suffix(f".{number}")) for number in range(len(groups))]
+    with arrow.ParquetWriter(path, tables[0].schema) as file:
+        for number, table in enumerate(tables):
+            file.write_table(table)
+            path.with_suffix(f".{number}").unlink()
+    return path
+
+
+def some(data: Dataset, rows: slice) -> Dataset:
+    return Dataset(data.X[rows], data.Y[rows], NAMES)
+
+
+def test_empty_row_groups_and_files_hold_nothing(tmp_path: Path) -> None:
+    data = planted()
+    none, head, tail = (some(data, rows) for rows in (slice(0, 0), slice(0, 150), slice(150, N)))
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    parquet(parts / "0.parquet", none)
+    parquet(parts / "1.parquet", none, head, none, tail, none)
+    parquet(parts / "2.parquet", none)
+    known = StreamingLabelClassifier(beta=1.0).fit(data.X, data.Y, NAMES)
+    assert_same(fit_files(RowFiles(parts), beta=1.0), known)
+    assert predict_files(known, RowFiles(parts), tmp_path / "out") == N
+    added = add_labels_from_files(StreamingLabelClassifier().fit(data.X, data.Y[:, :2], NAMES[:2]), RowFiles(parts))
+    assert added.label_names_ == NAMES
+    with pytest.raises(DataError, match="holds no rows"):
+        RowFiles(parts / "0.parquet")
+
+
+@pytest.mark.parametrize("kind", ["numbers", "texts", "csv"])
+def test_blank_lines_and_empty_files_hold_nothing(kind: str, tmp_path: Path) -> None:
+    folder, vectorizer = tmp_path / "parts", None
+    folder.mkdir()
+    if kind == "numbers":
+        write_jsonl(planted(), folder / "all.jsonl")
+    else:
+        data = tagged_texts(300, 100)
+        Y, names = matrix_of_names(data.tags, "text")
+        vectorizer = TextVectorizer(dtype="float64").fit(data.texts)
+        {"texts": write_jsonl, "csv": write_csv}[kind](TextDataset(data.texts, Y, names), folder / f"all.{kind}")
+    (path,) = folder.iterdir()
+    known = fit_files(RowFiles(path, "csv" if kind == "csv" else "jsonl", vectorizer=vectorizer), beta=1.0)
+    ending = "csv" if kind == "csv" else "jsonl"
+    lines = path.rename(tmp_path / "all").read_text().splitlines(keepends=True)
+    header = lines.pop(0) if kind == "csv" else ""
+    for number, content in enumerate(
+        [
+            header,
+            header + "\n" * 9000,
+            header + "\n" + "".join(lines[:200]),
+            header + "".join(lines[200:]) + "\n" * 9000,
+        ]
+    ):
+        (folder / f"{number}.{ending}").write_text(content)
+    source = RowFiles(folder, vectorizer=vectorizer, piece_bytes=PIECE)
+    found = fit_files(source, beta=1.0)
+    assert all(piece.n_rows for piece in source.pieces)
+    assert_same(found, known)
+    assert predict_files(known, RowFiles(folder, vectorizer=vectorizer, piece_bytes=PIECE), tmp_path / "o") == len(
+        lines
+    )
+    for number in (2, 3):
+        (folder / f"{number}.{ending}").unlink()
+    with pytest.raises(DataError, match="holds no rows"):
+        RowFiles(folder)
+
+
+def test_files_of_another_kind_or_width_are_named(tmp_path: Path) -> None:
+    data, texts = planted(), TextDataset(["some words"] * 9, planted(9).Y, NAMES)
+    folder, vectorizer = tmp_path / "parts", TextVectorizer(min_df=1).fit(["some words"])
+    folder.mkdir()
+    parquet(folder / "a.parquet", data)
+    parquet(folder / "b.parquet", texts)
+    with pytest.raises(DataError, match=r"b.parquet: texts, and other rows have 30 features"):
+        fit_files(RowFiles(folder, vectorizer=vectorizer))
+    (folder / "b.parquet").rename(folder / "0.parquet")
+    source = RowFiles(folder, vectorizer=vectorizer)
+    with pytest.raises(DataError, match=r"a.parquet: 30 features, and other rows have texts"):
+        fit_files(source)
+    with pytest.raises(DataError, match=r"a.parquet: 30 features, and other rows have texts"):
+        source.texts()
+    narrow = tmp_path / "narrow.jsonl"
+    narrow.write_text('{"features": [1, 2], "labels": ["x"]}\n' * 99 + '{"features": [1], "labels": ["x"]}\n' * 99)
+    with pytest.raises(DataError, match=r"narrow.jsonl: 1 features, and other rows have 2 features"):
+        fit_files(RowFiles(narrow, piece_bytes=99 * 38))
+
+
+class Stopped(Exception):
+    pass
+
+
+def stop_in_the_middle(done: int, total: int | None) -> None:
+    if done > (total or 0) / 2:
+        raise Stopped
+
+
+def interrupted(source: RowFiles, path: Path) -> Path:
+    with pytest.raises(Stopped):
+        fit_files(source.scan(), checkpoint=path, seconds=0.0, progress=stop_in_the_middle)
+    assert path.exists()
+    return path
+
+
+def test_a_fit_does_not_go_on_with_other_columns_names_or_words(tmp_path: Path) -> None:
+    """What is read from the same files by other settings are other rows."""
+    data = tagged_texts(500, 100)
+    path = tmp_path / "texts.jsonl"
+    records = [
+        {"text": text, "title": text[::-1], "tags": tags} for text, tags in zip(data.texts, data.tags, strict=True)
+    ]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    words = TextVectorizer().fit(data.texts)
+    others = [
+        {"text": "title", "vectorizer": words},
+        {"text": "text", "vectorizer": TextVectorizer(sublinear_tf=False).fit(data.texts)},
+    ]
+
+    def source(**options: object) -> RowFiles:
+        return RowFiles(path, **{"text": "text", "vectorizer": words, "piece_bytes": 800, **options})  # type: ignore[arg-type]
+
+    kept = interrupted(source(), tmp_path / "kept.npz")
+    for options in others:
+        with pytest.raises(ConflictError, match="other settings"):
+            fit_files(source(**options), checkpoint=kept)
+    assert fit_files(source(vectorizer=TextVectorizer().fit(data.texts)), checkpoint=kept).label_names_
+    folder = write(planted(1500), "npz", tmp_path)
+    kept = interrupted(RowFiles(folder, piece_bytes=PIECE), tmp_path / "kept.npz")
+    (folder / "labels.txt").write_text("\n".join(NAMES[::-1]) + "\n")
+    with pytest.raises(ConflictError, match="other settings"):
+        fit_files(RowFiles(folder, piece_bytes=PIECE), checkpoint=kept)
+
+
+def test_a_prediction_does_not_go_on_with_another_model_or_output(tmp_path: Path) -> None:
+    data = planted(1500)
+    path, out = write(data, "txt", tmp_path), tmp_path / "labels.jsonl"
+    first = StreamingLabelClassifier(beta=1.0, fit_intercept=False).fit(data.X, data.Y, NAMES)
+    heavier = StreamingLabelClassifier(beta=9.0, fit_intercept=False).fit(data.X, data.Y, NAMES)
+    decisions = first.state_.decisions
+    moved = [replace(decisions, **{name: getattr(decisions, name) + 1.0}) for name in ("thresholds", "slope", "offset")]
+    renamed = StreamingLabelClassifier(beta=1.0, fit_intercept=False).fit(data.X, data.Y, [f"x{j}" for j in range(M)])
+    changed = [copy.copy(first) for _ in moved]
+    for model, one in zip(changed, moved, strict=True):
+        model.state_ = replace(first.state_, decisions=one)
+
+    def run(model: StreamingLabelClassifier, **options: object) -> int:
+        return predict_files(model, RowFiles(path, piece_bytes=PIECE), out, None, **options)  # type: ignore[arg-type]
+
+    with pytest.raises(Stopped):
+        run(first, settings="plain", progress=stop_in_the_middle)
+    for model in (heavier, renamed, *changed):
+        with pytest.raises(ConflictError, match="other settings"):
+            run(model, settings="plain")
+    with pytest.raises(ConflictError, match="other settings"):
+        run(first, settings="with probabilities")
+    assert run(first, settings="plain") == 1500
+
+
+def test_waves_of_predictions_are_as_large_as_the_executor(tmp_path: Path) -> None:
+    data, sizes = planted(1500), list[int]()
+
+    class Counting(SerialExecutor):
+        n_workers = 5
+
+        def map(self, function, items):  # type: ignore[no-untyped-def]
+            items = list(items)
+            sizes.append(len(items))
+            return super().map(function, items)
+
+    model = StreamingLabelClassifier(beta=1.0).fit(data.X, data.Y, NAMES)
+    source = RowFiles(write(data, "txt", tmp_path), piece_bytes=PIECE)
+    assert predict_files(model, source, tmp_path / "out", executor=Counting()) == 1500
+    assert sizes[0] == 10
+    assert sum(sizes) == len(source.pieces)
+    assert JoblibExecutor(3).n_workers == 3
 
 
 KILLED = """

@@ -13,7 +13,7 @@ from streamlabel.cli.options import FileOptions, file_options
 from streamlabel.cli.output import json_option, plural, progress_bar, remark, write
 from streamlabel.data.text import TextVectorizer
 from streamlabel.errors import DataError
-from streamlabel.scale.out_of_core import add_labels_from_files, check_sums, fit_files
+from streamlabel.scale.out_of_core import add_labels_from_files, check_sums, fit_files, labels_to_add
 from streamlabel.scale.row_files import RowFiles
 from streamlabel.store.model_store import ModelStore
 from streamlabel.store.parts import VECTORIZER
@@ -39,12 +39,14 @@ def fit_in_blocks(
         write(found, as_json=as_json, text=lambda: f"would learn {_learned(found)} in blocks into {model}")
         return
     with progress_bar("summing", unit="bytes") as progress:
-        classifier = fit_files(source, checkpoint=_unfinished(model), progress=progress, random_state=seed)
+        kept = _unfinished(model)
+        classifier = fit_files(source, checkpoint=kept, progress=progress, keep=True, random_state=seed)
     if source.has_texts:
         reader = None if names == "none" else names
         Tagger.from_parts(source.vectorizer, classifier, names=reader).save(model, **stored)
     else:
         ModelStore.create(model, classifier, **stored).close()
+    kept.unlink(missing_ok=True)
     found |= {"beta": classifier.beta_, "seconds": round(time.perf_counter() - begin, 3), "revision": 1}
     line = f"learned {_learned(found)} in {found['seconds']:.1f} s, beta {classifier.beta_:.4g}: {model}, revision 1"
     write(found, as_json=as_json, text=lambda: line)
@@ -73,14 +75,14 @@ def add_all(
         source = source_of(file, options, store)
         with progress_bar("reading labels", unit="bytes") as progress:
             source.scan(progress=progress)
-        wanted = list(only) or [name for name in source.label_names or () if name not in store.label_names]
+        wanted = labels_to_add(set(store.label_names), source, only or None)
         found = _facts(source) | {"model": str(model), "labels": wanted, "n_labels": len(wanted), "dry_run": dry_run}
         if not dry_run:
             with progress_bar("summing", unit="bytes") as progress:
-                grown = add_labels_from_files(
-                    store.model(), source, wanted, checkpoint=_unfinished(model), progress=progress
-                )
+                kept, old = _unfinished(model), store.model()
+                grown = add_labels_from_files(old, source, wanted, checkpoint=kept, progress=progress, keep=True)
             found |= {"revision": store.append(grown), "seconds": round(time.perf_counter() - begin, 3)}
+            kept.unlink(missing_ok=True)
     did = "would learn" if dry_run else "learned"
     where = "" if dry_run else f" in {found['seconds']:.1f} s; on the disk as revision {found['revision']}"
     write(found, as_json=as_json, text=lambda: f"{did} {_learned(found)}{where}")

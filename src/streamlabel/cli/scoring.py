@@ -154,7 +154,8 @@ def _predict_in_blocks(
     if has_texts(store):
         raise DataError("the model takes texts, which are always read in blocks; leave out --in-blocks", source=file)
     with progress_bar("predicting", unit="bytes") as progress:
-        return predict_files(classifier, source_of(file, options), out, k, write=lines, progress=progress)
+        source = source_of(file, options)
+        return predict_files(classifier, source, out, k, write=lines, settings=probabilities, progress=progress)
 
 
 def write_predictions(

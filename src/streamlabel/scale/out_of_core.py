@@ -11,9 +11,10 @@ import json
 import operator
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from streamlabel.stats.threads import one_thread
 from streamlabel.store.predict import RowLabels, predict_rows
 from streamlabel.store.sums_file import read_stats_beside, write_stats
 from streamlabel.streaming.arrival import allowed_labels
+from streamlabel.streaming.blocks import BLOCK
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.from_stats import (
     add_labels_from_stats,
@@ -46,7 +48,7 @@ from streamlabel.types import CSC, CSR, IntArray
 SECONDS = 30.0  # between two checkpoints, at least
 _BESIDE = ("fingerprint", "pieces_done", "sampled_rows", "sampled_labels")
 _PARTS = ("data", "indices", "indptr", "shape")
-_WAVE = 2  # pieces whose predictions are in memory at once
+_WAVE = 2  # pieces a worker whose predictions are in memory at once
 _RESERVE = 1 << 28  # bytes for what is read
 
 
@@ -69,7 +71,7 @@ def _sum_piece(source: RowFiles, labels: IntArray, drawn: IntArray, piece: Piece
     names = [(source.label_names or ())[label] for label in labels.tolist()]
     for X, Y in source.blocks(piece):
         assert Y is not None
-        Y = Y if len(names) == Y.shape[1] else Y[:, labels]
+        Y = Y if np.array_equal(labels, np.arange(Y.shape[1])) else Y[:, labels]
         mine = drawn[(drawn >= row) & (drawn < row + Y.shape[0])] - row
         with one_thread():  # the same bits everywhere
             stats = Stats.from_batch(X, Y, names)
@@ -100,6 +102,7 @@ def fit_files(
     executor: Executor | None = None,
     progress: Progress | None = None,
     seconds: float = SECONDS,
+    keep: bool = False,
     **parameters: Any,
 ) -> StreamingLabelClassifier:
     """Learn the labels of files: what ``StreamingLabelClassifier(beta=beta, **parameters).fit`` learns from the rows.
@@ -108,7 +111,8 @@ def fit_files(
     ----------
     source : the files; every label counts as answered on every row
     checkpoint : a file ``*.npz`` for what has been summed so far, written every so many ``seconds``. If it is there
-        already, and of these files and settings, the run goes on from it; it is removed at the end.
+        already, and of these files and settings, the run goes on from it; it is removed at the end unless told to
+        ``keep`` it, as one does until the model is stored.
     executor : sums pieces elsewhere; the result is the same to the last bit
     progress : called with the bytes that have been read and those in all
     parameters : of the classifier; the squared loss and the independent start only
@@ -125,7 +129,7 @@ def fit_files(
     kept = _Checkpoint(checkpoint, source.fingerprint("fit", drawn.tobytes()), seconds)
     summed = _sum(source, labels, drawn, kept, executor or SerialExecutor(), progress)
     model = classifier_from_stats(summed.stats, beta, (summed.X, summed.Y), **parameters)
-    kept.remove()
+    kept.remove(unless=keep)
     return model
 
 
@@ -139,6 +143,7 @@ def add_labels_from_files(
     executor: Executor | None = None,
     progress: Progress | None = None,
     seconds: float = SECONDS,
+    keep: bool = False,
 ) -> StreamingLabelClassifier:
     """Learn new labels of files, as a copy of the model that knows them too.
 
@@ -157,14 +162,7 @@ def add_labels_from_files(
             f"the model has loss={state.loss!r}, or classes; labels of files are added with the squared loss"
         )
     source.scan(executor, progress)
-    names = list(source.label_names or ())
-    wanted = [name for name in names if name not in state.names] if label_names is None else list(label_names)
-    missing = next((f"no label {name!r}" for name in wanted if name not in names), "")
-    if missing or not wanted:
-        raise DataError(f"has {missing or 'no label that the model does not know'}", source=source.files[0])
-    for name in wanted:
-        if name in state.names:
-            raise ConflictError(f"label name {name!r} is taken; choose another name")
+    names, wanted = list(source.label_names or ()), labels_to_add(state.names, source, label_names)
     _check_features(model, source)
     check_sums(source.n_features, len(wanted))
     labels = np.array([names.index(name) for name in wanted], dtype=np.intp)
@@ -185,8 +183,21 @@ def add_labels_from_files(
         codes = code_scores(model, summed.stats, lam)
     assert codes is not None
     grown = add_labels_from_stats(model, summed.stats, codes, beta, (summed.X, summed.Y))
-    kept.remove()
+    kept.remove(unless=keep)
     return grown
+
+
+def labels_to_add(known: Container[str], source: RowFiles, label_names: Iterable[str] | None = None) -> list[str]:
+    """The labels of scanned files that are to be learned beside the known ones: these, or all that are new."""
+    names = source.label_names or ()
+    wanted = [name for name in names if name not in known] if label_names is None else list(label_names)
+    missing = next((f"no label {name!r}" for name in wanted if name not in names), "")
+    if missing or not wanted:
+        raise DataError(f"has {missing or 'no label that the model does not know'}", source=source.files[0])
+    for name in wanted:
+        if name in known:
+            raise ConflictError(f"label name {name!r} is taken; choose another name")
+    return wanted
 
 
 def _answered(model: StreamingLabelClassifier, names: Sequence[str]) -> IntArray:
@@ -284,8 +295,8 @@ class _Checkpoint:
         self._written = time.monotonic()
         self._seconds = max(self._seconds, 20.0 * (self._written - begin)) if self._seconds else 0.0
 
-    def remove(self) -> None:
-        if self._path is not None:
+    def remove(self, *, unless: bool) -> None:
+        if self._path is not None and not unless:
             self._path.unlink(missing_ok=True)
 
 
@@ -299,6 +310,7 @@ def predict_files(
     k: int | None = 5,
     *,
     write: Write | None = None,
+    settings: object = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> int:
@@ -306,16 +318,17 @@ def predict_files(
 
     k : None for the labels whose score exceeds their threshold
     write : makes text of the labels of some rows, and the number of the first; default: one JSON object a row
+    settings : what ``write`` was told; a run that goes on must have been told the same
+    executor : scores pieces elsewhere, two for each of its workers at a time
 
     What has been written lies in ``out.unfinished`` until all is; a run that was killed goes on from there.
     """
     _check_features(model, source)
-    write = write or _json_lines(model.label_names_)
+    write, executor = write or _json_lines(model.label_names_), executor or SerialExecutor()
     part, mark = Path(f"{os.fspath(out)}.unfinished"), Path(f"{os.fspath(out)}.unfinished.json")
-    begun = {
-        "fingerprint": source.fingerprint("predict", k, len(model.label_names_), float(model.intercept_.sum())).hex()
-    }
-    done = n_rows = size = 0
+    begun = {"fingerprint": source.fingerprint("predict", k, settings, _digest(model)).hex()}
+    done, wave = 0, _WAVE * getattr(executor, "n_workers", 1)
+    n_rows = size = 0
     if part.exists() and mark.exists():
         said = json.loads(mark.read_text(encoding="utf-8"))
         if said.get("fingerprint") != begun["fingerprint"]:
@@ -326,8 +339,8 @@ def predict_files(
         handle.truncate(size)
         handle.seek(size)
         while done < len(source.pieces):
-            now = source.pieces[done : done + _WAVE]
-            for found in (executor or SerialExecutor()).map(function, now):
+            now = source.pieces[done : done + wave]
+            for found in executor.map(function, now):
                 handle.write(write(found, n_rows).encode())
                 n_rows += len(found)
             handle.flush()
@@ -340,6 +353,19 @@ def predict_files(
     os.replace(part, out)
     mark.unlink()
     return n_rows
+
+
+def _digest(model: StreamingLabelClassifier) -> bytes:
+    """A digest of all of a model that its predictions depend on."""
+    classifiers, decisions = model.state_.classifiers, model.state_.decisions
+    found = sha256(repr(model.label_names_).encode())
+    parts: list[Any] = [classifiers.intercept, decisions.thresholds, decisions.slope, decisions.offset]
+    for start in range(0, classifiers.n_labels, BLOCK):
+        block = classifiers.columns(np.arange(start, min(start + BLOCK, classifiers.n_labels)))
+        parts += [block] if isinstance(block, np.ndarray) else [block.data, block.indices, block.indptr]
+        while parts:
+            found.update(np.ascontiguousarray(parts.pop()).tobytes())
+    return found.digest()
 
 
 def _json_lines(names: Sequence[str]) -> Write:
