@@ -1,6 +1,7 @@
 """Very many labels: pruned fits end to end, arrivals beside up to a million labels, exact and approximate top 5.
 
-``python benchmarks/bench_many.py citeulike`` (``wiki10``, ``million``, ``search``) runs one part; ``--quick`` is small.
+``python benchmarks/bench_many.py citeulike`` (``wiki10``, ``million``, ``search``, ``clusters``) runs one part;
+``--quick`` is small.
 Each part prints CPU seconds and the largest memory so far; run them one by one, for memory is that of the process.
 """
 
@@ -198,6 +199,23 @@ def search(folder: Path, n_labels: int = 1_000_000, n_rows: int = 20_000) -> Non
     index_figures(model.state_.classifiers, X_test, exact)
 
 
+def clusters(folder: Path) -> None:
+    """Exact and approximate top 5 among dense classifiers that lie in clusters, for rows of random numbers."""
+    for n_labels, n_clusters, n_features, spread in (
+        (3_000, 20, 100, 0.2),
+        (9_000, 300, 200, 0.3),
+        (50_000, 1_000, 300, 0.3),
+    ):
+        rng = np.random.default_rng(0)
+        middles = rng.standard_normal((n_clusters, n_features))
+        weights = middles[rng.integers(0, n_clusters, n_labels)] + spread * rng.standard_normal((n_labels, n_features))
+        model = StreamingLabelClassifier.from_coef(weights, 0.1 * rng.standard_normal(n_labels))
+        X = rng.standard_normal((500, n_features))
+        with timed(f"exact top 5 of 500 rows, {n_labels:,} labels in {n_clusters:,} clusters"):
+            exact, _ = model.predict_top_k(X, 5)
+        index_figures(model.state_.classifiers, X, exact)
+
+
 def citeulike(folder: Path) -> None:
     train, test = load_catalogue_set("citeulike-t", "train"), load_catalogue_set("citeulike-t", "test")
     end_to_end(folder, unit_rows(train.X), train.Y, unit_rows(test.X), test.Y, 1000)
@@ -222,6 +240,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "wiki10": wiki10,
     "million": million,
     "search": search,
+    "clusters": clusters,
 }
 
 

@@ -192,6 +192,54 @@ def test_the_index_grows_with_the_labels_and_knows_when_they_are_others() -> Non
     assert LabelIndex.of(other.state_.classifiers, index) is not index
 
 
+@pytest.mark.parametrize("flat", [0, 20_000])
+def test_the_index_gives_no_label_twice(monkeypatch, rng, flat) -> None:
+    """A graph of labels that lie in one point need not lead to all of them."""
+    pytest.importorskip("faiss", reason="the extra ann is not installed")
+    monkeypatch.setattr(label_index, "FLAT", flat)
+    for weights in (np.zeros((1000, 20)), np.vstack((rng.standard_normal((50, 20)), np.zeros((3000, 20))))):
+        model = StreamingLabelClassifier.from_coef(weights, np.zeros(len(weights)))
+        X = rng.standard_normal((40, 20))
+        found, scores = model.predict_top_k(X, 5, approximate=True)
+        assert all(len(set(row)) == 5 for row in found.tolist())
+        assert np.isfinite(scores).all()
+        few = np.take_along_axis(model.decision_function(X), found, axis=1)
+        np.testing.assert_allclose(scores, few, atol=1e-12)
+
+
+@pytest.mark.parametrize("flat", [0, 20_000])
+def test_the_index_knows_labels_by_their_weights_and_is_made_anew_when_they_double(monkeypatch, rng, flat) -> None:
+    pytest.importorskip("faiss", reason="the extra ann is not installed")
+    monkeypatch.setattr(label_index, "FLAT", flat)
+    weights = np.zeros((400, 300))
+    weights[:, :100] = rng.standard_normal((400, 100))
+    known = StreamingLabelClassifier.from_coef(weights, np.zeros(400)).state_.classifiers
+    index = LabelIndex.of(known)
+    assert LabelIndex.of(known, index) is index
+    other = StreamingLabelClassifier.from_coef(-weights, np.zeros(400)).state_.classifiers  # of the same intercepts
+    assert LabelIndex.of(other, index) is not index
+    elsewhere = np.zeros((300, 200))
+    elsewhere[200:] = rng.standard_normal((100, 200))  # in directions that the first labels do not have
+    X = rng.standard_normal((100, 300))
+    for _ in range(3):
+        known = known.appended(elsewhere, np.zeros(200))
+        index = LabelIndex.of(known, index)
+    found = index.top_labels(known, X, 5)[0]
+    best = np.argsort(-known.scores(X), axis=1, kind="stable")[:, :5]
+    assert (found[:, :, None] == best[:, None, :]).any(axis=2).mean() > 0.9
+    assert LabelIndex.of(known.empty().appended(weights.T, np.zeros(400)), index).n_labels == 400
+
+
+def test_the_index_finds_labels_that_lie_in_clusters(rng) -> None:
+    pytest.importorskip("faiss", reason="the extra ann is not installed")
+    middles = rng.standard_normal((20, 100))
+    weights = middles[rng.integers(0, 20, 3000)] + 0.2 * rng.standard_normal((3000, 100))
+    model = StreamingLabelClassifier.from_coef(weights, 0.1 * rng.standard_normal(3000))
+    X = rng.standard_normal((100, 100))
+    exact, found = (model.predict_top_k(X, 5, approximate=way)[0] for way in (False, True))
+    assert (found[:, :, None] == exact[:, None, :]).any(axis=2).mean() > 0.99
+
+
 def test_chosen_scores_are_the_same_bits_of_dense_models_too() -> None:
     X, Y = twin()
     classifiers = fitted(X, Y).state_.classifiers
