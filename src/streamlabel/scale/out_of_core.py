@@ -95,16 +95,10 @@ def _predict_piece(model: StreamingLabelClassifier, source: RowFiles, k: int | N
 
 
 def fit_files(
-    source: RowFiles,
-    beta: float | str = "auto",
-    *,
-    checkpoint: str | os.PathLike[str] | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    seconds: float = SECONDS,
-    keep: bool = False,
+    source: RowFiles, beta: float | str = "auto", *, checkpoint: str | os.PathLike[str] | None = None,
+    executor: Executor | None = None, progress: Progress | None = None, seconds: float = SECONDS, keep: bool = False,
     **parameters: Any,
-) -> StreamingLabelClassifier:
+) -> StreamingLabelClassifier:  # fmt: skip
     """Learn the labels of files: what ``StreamingLabelClassifier(beta=beta, **parameters).fit`` learns from the rows.
 
     Parameters
@@ -134,17 +128,10 @@ def fit_files(
 
 
 def add_labels_from_files(
-    model: StreamingLabelClassifier,
-    source: RowFiles,
-    label_names: Iterable[str] | None = None,
-    beta: float | str = "auto",
-    *,
-    checkpoint: str | os.PathLike[str] | None = None,
-    executor: Executor | None = None,
-    progress: Progress | None = None,
-    seconds: float = SECONDS,
-    keep: bool = False,
-) -> StreamingLabelClassifier:
+    model: StreamingLabelClassifier, source: RowFiles, label_names: Iterable[str] | None = None,
+    beta: float | str = "auto", *, checkpoint: str | os.PathLike[str] | None = None, executor: Executor | None = None,
+    progress: Progress | None = None, seconds: float = SECONDS, keep: bool = False,
+) -> StreamingLabelClassifier:  # fmt: skip
     """Learn new labels of files, as a copy of the model that knows them too.
 
     Step 1 reads the label data, and writes the new labels as combinations of the known ones that the files have (by
@@ -153,8 +140,8 @@ def add_labels_from_files(
 
     label_names : which labels of the files to learn; default: all that the model does not know
 
-    The classifiers are those of `add_labels` with ``metric=None``, the squared loss and a fixed ``lam`` (that of the
-    model, or 0.003 if it is "auto"), up to rounding.
+    The classifiers are those of `add_labels` with ``metric=None``, the squared loss, a fixed ``beta`` and a fixed
+    ``lam`` (that of the model, or 0.003 if it is "auto"), up to rounding.
     """
     executor, state, lam = executor or SerialExecutor(), model.state_, fixed_lam(model.lam)
     if state.loss != "squared" or state.classes is not None:
@@ -304,16 +291,10 @@ Write = Callable[[Sequence[RowLabels], int], str]
 
 
 def predict_files(
-    model: StreamingLabelClassifier,
-    source: RowFiles,
-    out: str | os.PathLike[str],
-    k: int | None = 5,
-    *,
-    write: Write | None = None,
-    settings: object = None,
-    executor: Executor | None = None,
+    model: StreamingLabelClassifier, source: RowFiles, out: str | os.PathLike[str], k: int | None = 5, *,
+    write: Write | None = None, settings: object = None, executor: Executor | None = None,
     progress: Progress | None = None,
-) -> int:
+) -> int:  # fmt: skip
     """Write the k best labels of every row to a file, piece by piece; how many rows there were.
 
     k : None for the labels whose score exceeds their threshold
@@ -324,11 +305,10 @@ def predict_files(
     What has been written lies in ``out.unfinished`` until all is; a run that was killed goes on from there.
     """
     _check_features(model, source)
-    write, executor = write or _json_lines(model.label_names_), executor or SerialExecutor()
+    write, executor = write or partial(_json_lines, model.label_names_), executor or SerialExecutor()
     part, mark = Path(f"{os.fspath(out)}.unfinished"), Path(f"{os.fspath(out)}.unfinished.json")
     begun = {"fingerprint": source.fingerprint("predict", k, settings, _digest(model)).hex()}
-    done, wave = 0, _WAVE * getattr(executor, "n_workers", 1)
-    n_rows = size = 0
+    done, n_rows, size, wave = 0, 0, 0, _WAVE * getattr(executor, "n_workers", 1)
     if part.exists() and mark.exists():
         said = json.loads(mark.read_text(encoding="utf-8"))
         if said.get("fingerprint") != begun["fingerprint"]:
@@ -368,12 +348,9 @@ def _digest(model: StreamingLabelClassifier) -> bytes:
     return found.digest()
 
 
-def _json_lines(names: Sequence[str]) -> Write:
-    def write(rows: Sequence[RowLabels], first: int) -> str:
-        lines = [
-            {"row": row, "labels": [names[label] for label in found.labels.tolist()], "scores": found.scores.tolist()}
-            for row, found in enumerate(rows, start=first)
-        ]
-        return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
-
-    return write
+def _json_lines(names: Sequence[str], rows: Sequence[RowLabels], first: int) -> str:
+    lines = [
+        {"row": row, "labels": [names[label] for label in found.labels.tolist()], "scores": found.scores.tolist()}
+        for row, found in enumerate(rows, start=first)
+    ]
+    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)

@@ -78,17 +78,10 @@ class RowFiles:
     """
 
     def __init__(
-        self,
-        paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-        format: str | None = None,
-        *,
-        labels_file: str | os.PathLike[str] | None = None,
-        split: str = "train",
-        text: str | None = None,
-        labels: str | None = None,
-        vectorizer: Any = None,
-        piece_bytes: int | None = None,
-    ) -> None:
+        self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], format: str | None = None, *,
+        labels_file: str | os.PathLike[str] | None = None, split: str = "train", text: str | None = None,
+        labels: str | None = None, vectorizer: Any = None, piece_bytes: int | None = None,
+    ) -> None:  # fmt: skip
         self.files, folder = _files(paths, split)
         self.format = format or format_of(self.files[0])
         if folder is not None:

@@ -7,10 +7,10 @@
         model.add_labels(X, Y_new)
         best, scores = model.predict_top_k(X, 5)
 
-Nothing else changes: the model is the one that the CPU learns, up to rounding, and can be used and stored without a
-GPU. Inside the block the solvers offer their large operations to the device (`stats.accelerator`). One that is too
-small stays on the CPU without a word; one that does not fit into the memory of the device stays there with a
-`DeviceWarning`, once.
+Nothing else changes: the model is the one that the CPU learns, up to rounding (squared loss) or the tolerance of the
+solver (others), and can be used and stored without a GPU. Inside the block the solvers offer their large operations to
+the device (`stats.accelerator`). One that is too small stays on the CPU without a word; one that does not fit into the
+memory of the device stays there with a `DeviceWarning`, once.
 """
 
 from __future__ import annotations

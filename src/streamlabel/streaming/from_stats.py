@@ -273,8 +273,8 @@ def add_labels_from_stats(
     codes : (m, k), what they are made of (`code_labels`);   beta : the pull; "auto" is that of `fit`, or generalised
         cross-validation if the model was adopted;   judged, executor : as in `classifier_from_stats`
 
-    The classifiers are those of `add_labels` with ``metric=None`` and a fixed ``lam``, up to rounding; thresholds and
-    probabilities are made as in `classifier_from_stats`.
+    The classifiers are those of `add_labels` with ``metric=None``, a fixed ``lam`` and ``beta``, up to rounding;
+    thresholds and probabilities are made as in `classifier_from_stats`.
     """
     state, parameters = model.state_, checked_parameters(model)
     if state.loss != "squared":

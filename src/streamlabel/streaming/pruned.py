@@ -6,7 +6,7 @@ once, and a rare label costs next to nothing.
 
 One bound holds for the weights of all labels: a frequent label keeps many, a rare one few. It is that of so many
 a label on average, or chosen: all labels are learned from the other rows first, and held-out ones tell the fewest
-weights with which P@1, 3 and 5 are at most `LOSS` points below all.
+weights with which P@1, 3 and 5 are at most `LOSS` points, or one held-out row, below all.
 """
 
 from __future__ import annotations
