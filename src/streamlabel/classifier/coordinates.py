@@ -8,10 +8,9 @@ that Newton's inner solves are short, with a metric as without one.
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from streamlabel.classifier.losses import get_loss
-from streamlabel.classifier.newton import NewtonResult, Start, diagonal_inverse, minimise_newton
+from streamlabel.classifier.newton import Start, diagonal_inverse, minimise_newton
 from streamlabel.classifier.objective import AnchoredObjective
 from streamlabel.classifier.penalty import make_penalty
 from streamlabel.stats.accelerator import accelerated
@@ -51,10 +50,8 @@ def minimise(
     kind = get_loss(loss)
     anchor = np.zeros((X.shape[1], answers.shape[1])) if anchor is None else anchor
     penalty = make_penalty(anchor, None, beta)
-    found: NewtonResult | None = None
-    if isinstance(X, np.ndarray) or sparse.issparse(X):
-        given = (squares, start, tolerance, max_iter, from_start)
-        found = accelerated("newton", X, answers, loss, penalty, True, known, *given)
+    given = (squares, start, tolerance, max_iter, from_start)
+    found = accelerated("newton", X, answers, loss, penalty, True, known, *given)
     if found is None:
         objective = AnchoredObjective(X, kind.encode(answers), kind, penalty, True, known)
         found = minimise_newton(

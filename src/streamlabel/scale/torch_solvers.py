@@ -119,26 +119,17 @@ def conjugate_gradient(
 
 
 def newton(
-    device: TorchDevice,
-    X: CSR | FloatArray,
-    answers: FloatArray | CSR,
-    loss: str,
-    penalty: Penalty,
-    fit_intercept: bool,
-    known: FloatArray | None,
-    squares: FloatArray,
-    start: Start | None,
-    tolerance: float,
-    max_iter: int,
-    from_start: bool = False,
-) -> NewtonResult | None:
+    device: TorchDevice, X: CSR | FloatArray, answers: FloatArray | CSR, loss: str, penalty: Penalty,
+    fit_intercept: bool, known: FloatArray | None, squares: FloatArray, start: Start | None, tolerance: float,
+    max_iter: int, from_start: bool = False,
+) -> NewtonResult | None:  # fmt: skip
     """Minimise the anchored objective of separate labels, as `classifier.newton.minimise_newton`.
 
     squares : (d,), the diagonal of Xc'Xc
     """
     n_labels = int(answers.shape[1])
-    if penalty.coupled or 100.0 * X.size * n_labels < device.least_work:
-        return None
+    if penalty.coupled or not hasattr(X, "size") or 100.0 * X.size * n_labels < device.least_work:
+        return None  # of what has no size, only products are known
     dtype = device.dtype if tolerance >= _SINGLE_TOLERANCE else torch.float64
     rows = device.rows(X, dtype)
     n_rows, n_features = X.shape
