@@ -7,6 +7,8 @@ import base64
 import socket
 import stat
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 from streamlabel.errors import ConflictError, DataError, NotFoundError, StreamlabelError
+from streamlabel.serve import access
 from streamlabel.serve.access import (
     Gate,
     Refusal,
@@ -244,3 +247,39 @@ def test_small_answers_are_sent_at_once() -> None:
         return option
 
     assert asyncio.run(accepted()) == 1
+
+
+def test_tokens_that_are_made_at_the_same_time_are_all_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that was revoked does not come back with another that was read before."""
+    path, read = tmp_path / "tokens.json", access.read_tokens
+
+    def slowly(path: Path) -> list[Token]:
+        found = read(path)
+        time.sleep(0.05)
+        return found
+
+    add_token(path, "first", "admin")
+    monkeypatch.setattr(access, "read_tokens", slowly)
+    with ThreadPoolExecutor(5) as pool:
+        made = [pool.submit(add_token, path, f"token {number}", "read") for number in range(4)]
+        made.append(pool.submit(revoke_token, path, "first"))
+        for one in made:
+            one.result()
+    assert sorted(one.name for one in read(path)) == [f"token {number}" for number in range(4)]
+
+
+def test_a_token_that_comes_while_the_file_is_first_read_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, read, late = tmp_path / "tokens.json", access.read_tokens, list[str]()
+    add_token(path, "first", "read")
+
+    def read_before(path: Path) -> list[Token]:
+        found = read(path)
+        if not late:
+            late.append("")
+            late[0] = add_token(path, "second", "read")[0]
+        return found
+
+    monkeypatch.setattr(access, "read_tokens", read_before)
+    assert TokenFile(path).find(late[0]) is not None

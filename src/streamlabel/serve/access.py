@@ -143,8 +143,8 @@ class TokenFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._stamp = self._look()  # before it is read: what is written meanwhile is read again
         self._tokens = {one.sha256: one for one in read_tokens(path)}
-        self._stamp = self._look()
 
     def find(self, secret: str) -> Token | None:
         """The token that was given, if it is known and holds."""
@@ -184,25 +184,43 @@ def read_tokens(path: Path) -> list[Token]:
 
 def add_token(path: Path, name: str, scope: str, span: str | None = None) -> tuple[str, Token]:
     """Make a token that holds for a span such as 30d, and keep its sum in a file; returns the secret, told only now."""
-    known = read_tokens(path) if path.exists() else []
     if not TOKEN_NAME.fullmatch(name):
         raise DataError(f"{name!r} is no name of a token; use up to 64 letters, digits, blanks and _ . @ + -")
-    if any(one.name == name for one in known):
-        raise ConflictError(f"{path}: there is a token {name!r} already; choose another name, or revoke that one first")
     secret, now = secrets.token_urlsafe(32), datetime.now(UTC).replace(microsecond=0)
     until = None if span is None else (now + _span(span)).isoformat()
     token = Token(name, scope, sha256(secret.encode()).hexdigest(), now.isoformat(), until)
-    _write_tokens(path, [*known, token])
+    with _alone(path):
+        known = read_tokens(path) if path.exists() else []
+        if any(one.name == name for one in known):
+            problem = f"there is a token {name!r} already; choose another name, or revoke that one first"
+            raise ConflictError(f"{path}: {problem}")
+        _write_tokens(path, [*known, token])
     return secret, token
 
 
 def revoke_token(path: Path, name: str) -> None:
     """Take a token out of a file; a service that uses the file refuses it from then on."""
-    known = read_tokens(path)
-    left = [one for one in known if one.name != name]
-    if len(left) == len(known):
-        raise NotFoundError(f"{path}: no token is called {name!r}; 'streamlabel token list {path}' lists all")
-    _write_tokens(path, left)
+    with _alone(path):
+        known = read_tokens(path)
+        left = [one for one in known if one.name != name]
+        if len(left) == len(known):
+            raise NotFoundError(f"{path}: no token is called {name!r}; 'streamlabel token list {path}' lists all")
+        _write_tokens(path, left)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Let one at a time change a file of tokens: they lock its folder, for the file itself is replaced."""
+    folder = os.open(path.parent, os.O_RDONLY) if os.name != "nt" and path.parent.is_dir() else None
+    try:
+        if folder is not None:
+            import fcntl
+
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        if folder is not None:
+            os.close(folder)
 
 
 def _write_tokens(path: Path, tokens: list[Token]) -> None:
