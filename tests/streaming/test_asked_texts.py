@@ -39,8 +39,16 @@ def test_answers_move_the_chances_of_texts_like_these(scores):
 def test_of_a_large_pool_as_many_asked_texts_count_as_others(scores):
     """Of 20,000 texts the pool shows 2,000: 1,000 questions are a share of 100, not more than the rest."""
     found = judge(scores, np.full(1000, 3.0), np.ones(1000), share=0.1)
-    assert 60 < len(found.pool) - 1000 < 140
+    assert len(found.pool) - 1000 == 100
     assert found.n_asked == 1000
     rows = np.zeros((20_000, 1))
     assert Pool.of(rows, 0).share == pytest.approx(0.1)
     assert Pool.of(rows[:500], 0).share == pytest.approx(0.5)
+
+
+def test_few_asked_texts_are_counted_evenly_by_score(scores):
+    """Of ten that were asked of a pool whose half is judged five stay, high and low ones: chance chooses none."""
+    asked = np.random.default_rng(2).permutation(np.arange(3.0, 13.0))
+    stayed = np.setdiff1d(judge(scores, asked, np.ones(10), share=0.5).pool, scores)
+    assert len(stayed) == 5
+    assert (np.diff(stayed) == 2.0).all()

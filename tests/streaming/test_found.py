@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -160,7 +162,7 @@ def simulated_trials(rng, coefficients, deviation, n_labels, n_rows=1000):
     calibration, labels = Calibration(coefficients, deviation), []
     for _ in range(n_labels):
         scores, yes = rng.gamma(2.0, 1.0, n_rows), rng.gamma(2.0, 1.0, 5) + 2.0
-        chances = expit(calibration.log_odds(scores, scores, yes) + deviation * rng.normal())
+        chances = expit(calibration.log_odds(scores, scores, yes)[0] + deviation * rng.normal())
         labels.append(((rng.random(n_rows) < chances).astype(float), scores, yes))
     return labels
 
@@ -171,7 +173,7 @@ def test_the_meaning_of_scores_is_found_from_trials(rng):
     assert calibration.deviation == pytest.approx(0.8, abs=0.2)
     scores, yes = rng.gamma(2.0, 1.0, 1000), np.full(5, 4.0)
     upper = np.sort(scores)[-150:]
-    given, true = (one.log_odds(upper, scores, yes) for one in (calibration, Calibration(coefficients, 0.8)))
+    given, true = (one.log_odds(upper, scores, yes)[0] for one in (calibration, Calibration(coefficients, 0.8)))
     np.testing.assert_allclose(given, true, atol=0.5)
     assert abs((given - true).mean()) < 0.3
 
@@ -255,13 +257,37 @@ def test_intervals_hold_what_they_say(rng):
     assert (covered < 0.98).all(), covered
 
 
+def test_what_labels_miss_is_found_from_trials_and_stated(rng):
+    """A name is in one text of twenty; as many texts again are about it and have none of its words."""
+
+    def draw():
+        scores = np.where(rng.random(800) < 0.05, rng.gamma(4.0, 1.0, 800), 0.0)
+        chances = np.where(scores > 0, 0.7, expit(-3.5 + rng.normal()))
+        return (rng.random(800) < chances).astype(float), scores, NO_SCORES
+
+    trials = [draw() for _ in range(100)]
+    learned = found._calibrate(trials, found.DEFAULTS[0].calibration).of_later_labels()
+    inside = {one: [] for one in (learned, replace(learned, lower=(0.0, 0.0)))}
+    for truth, scores, _ in (draw() for _ in range(100)):
+        for one, kept in inside.items():
+            judgement = Judgement.of(one, scores, NO_SCORES, NO_SCORES, NO_SCORES)
+            threshold = judgement.threshold()
+            estimate = judgement.estimate(threshold)
+            _, recall, _, rate = measured(truth > 0, scores > threshold, scores)
+            stated = (recall, estimate.recall), (rate, estimate.rate)
+            kept.append([low <= value <= high for value, (_, low, high) in stated])
+    told, untold = (np.mean(kept, axis=0) for kept in inside.values())
+    assert (told > 0.84).all(), told
+    assert (untold < 0.6).all(), untold
+
+
 def test_answers_to_questions_make_intervals_narrower_and_true(rng):
     """Of 640 texts 40 of the higher half are asked; the intervals are about such texts, those that were asked, too."""
     calibration = Calibration((-4.0, 2.5, 0.0, -0.2), 1.5)
     inside, widths = [], []
     for _ in range(150):
         scores, u = np.sort(rng.gamma(2.0, 1.0, 640)), 1.5 * rng.normal()
-        chances = expit(calibration.log_odds(scores, scores, NO_SCORES) + u)
+        chances = expit(calibration.log_odds(scores, scores, NO_SCORES)[0] + u)
         chosen = np.isin(np.arange(640), rng.choice(np.arange(320, 640), 40, replace=False))
         answers = (rng.random(40) < chances[chosen]).astype(float)
         before = Judgement.of(calibration, scores, NO_SCORES, NO_SCORES, NO_SCORES)

@@ -244,8 +244,10 @@ def decode_found(part: Part, snapshot: Snapshot) -> dict[tuple[int, str], FoundR
             reader, given = str(facts.pop("reader")), facts.pop("calibration")
             a, b, c, d = (float(value) for value in given["coefficients"])
             facts["weights"] = tuple(float(value) for value in facts["weights"])
-            recipe = FoundRecipe(**facts, calibration=Calibration((a, b, c, d), float(given["deviation"])))
-            numbers = (recipe.share, recipe.strength, *recipe.weights, a, b, c, d, recipe.calibration.deviation)
+            mean, missed = map(float, given.get("lower", (0.0, 0.0)))
+            calibration = Calibration((a, b, c, d), float(given["deviation"]), (mean, missed))
+            recipe = FoundRecipe(**facts, calibration=calibration)
+            numbers = (recipe.share, recipe.strength, *recipe.weights, a, b, c, d, calibration.deviation, mean, missed)
             if not np.isfinite(numbers).all() or recipe.strength <= 0 or recipe.calibration.deviation <= 0:
                 raise ValueError("a number of a recipe is out of range")
             found[int(recipe.n_yes), reader] = recipe

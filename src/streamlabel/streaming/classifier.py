@@ -449,7 +449,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
                 parts = Pool.of(pool, parameters.random_state, None if left is None else left[name])
                 if given and memory is not None:
                     parts = parts.beside(memory.X, one.rows, parameters.random_state)
-                recipe = found_recipe(self.state_, int(one.answers.sum()), names, parameters.random_state)
+                n_yes, by_name = int(one.answers.sum()), names is not None and bool(one.asked[one.answers].all())
+                recipe = found_recipe(self.state_, n_yes, names, parameters.random_state, by_name)
                 direction = None if named is None else named[:, :, place]
                 _check_examples(name, one, recipe, direction)
                 if direction is not None and not direction.any():

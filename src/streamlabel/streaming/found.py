@@ -43,8 +43,17 @@ MOST_CODED = 300  # rows of the background by which a code is found, which is on
 SMALLEST_POOL = 4
 
 
-def found_recipe(state: ModelState, n_yes: int, directions: Directions | None, seed: int) -> FoundRecipe:
-    """The recipe for so many yes: that of trials, run when it is first asked for; a default without `fit`'s rows."""
+def found_recipe(
+    state: ModelState, n_yes: int, directions: Directions | None, seed: int, by_name: bool = False
+) -> FoundRecipe:
+    """The recipe for so many yes: that of trials, run when it is first asked for; a default without `fit`'s rows.
+
+    by_name : whether all yes are answers to questions that began with the name. They are like the name, so that what
+        is far from it is missed as if there were nothing but the name.
+    """
+    if by_name and n_yes:
+        usual, alone = (found_recipe(state, n, directions, seed) for n in (n_yes, 0))
+        return replace(usual, calibration=replace(usual.calibration, lower=alone.calibration.lower))
     size, memory = size_class(n_yes), state.memory
     version = "" if directions is None else directions.version
     if memory is None:

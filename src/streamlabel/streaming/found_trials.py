@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from streamlabel.stats.spectral import dense
 from streamlabel.stats.ties import points
-from streamlabel.streaming.judgement import Calibration, score_features
+from streamlabel.streaming.judgement import LOWER, Calibration, score_features
 from streamlabel.streaming.kept_rows import FitMemory
 from streamlabel.streaming.trials import LEAST_GAIN, LOGGER, SAYS
 from streamlabel.types import FloatArray, IntArray
@@ -33,7 +33,6 @@ N_HIDDEN, N_DRAWS, LEAST_TRIALS, LEAST_POOL = 48, 2, 8, 50
 # after later laws had been looked at, with a model of 1,683 labels.
 WORTH = 10
 RARE = 0.5  # labels are hidden with a chance of their count to the power of minus this: new ones are mostly rare
-_TAIL = np.log(0.2)  # only the upper part of a pool is looked at: below, yes is rare for every label
 
 
 class Directions(Protocol):
@@ -72,7 +71,7 @@ class FoundRecipe:
 
 # For models without rows: means of what trials find on the training rows of EURLEX57K, Bibtex and citeulike-t-min5.
 DEFAULTS = {
-    size: FoundRecipe(size, 0.0, 10.0, (weight,), Calibration(coefficients, deviation))
+    size: FoundRecipe(size, 0.0, 10.0, (weight,), Calibration(coefficients, deviation, (0.0, 1.2)))
     for size, weight, coefficients, deviation in (
         (0, 1.0, (-4.7, 1.4, 0.0, -0.15), 1.2),
         (1, 1.0, (-4.7, 1.5, 0.1, -0.1), 1.0),
@@ -332,13 +331,14 @@ _PRIOR = np.array([1.0, 1.0, 1.0, 0.5])  # deviations around the default coeffic
 
 def _calibrate(judged: Sequence[tuple[FloatArray, FloatArray, FloatArray]], default: Calibration) -> Calibration:
     """Fit the common coefficients, and the deviation between labels, to (truth, scores, unseen yes scores) of each."""
-    rows, answers, sizes = [], [], []
+    rows, answers, sizes, lower = [], [], [], []
     for truth, scores, yes in judged:
         features = score_features(scores, np.sort(scores), yes)
-        upper = features[:, 3] < _TAIL
+        upper = features[:, 3] < LOWER
         rows.append(features[upper])
         answers.append(truth[upper])
         sizes.append(np.full(int(upper.sum()), max(float(truth.sum()), 1.0) ** -0.5))
+        lower.append((features[~upper], float(truth[~upper].sum())))
     F, y, w = np.vstack(rows), np.concatenate(answers), np.concatenate(sizes)
     if not y.any():
         return default
@@ -360,14 +360,12 @@ def _calibrate(judged: Sequence[tuple[FloatArray, FloatArray, FloatArray]], defa
         found, value = found + step, min(tried, value)
         if np.abs(step).max() < 1e-7:
             break
-    return Calibration(tuple(found.tolist()), _deviation(rows, answers, found))
-
-
-def _deviation(rows: Sequence[FloatArray], answers: Sequence[FloatArray], coefficients: FloatArray) -> float:
-    """The standard deviation of u over labels, by expectation-maximisation with Laplace's approximation."""
-    deviation = 1.0
+    deviation = 1.0  # of u over labels, by expectation-maximisation with Laplace's approximation
     for _ in range(15):
         one = Calibration((0.0, 0.0, 0.0, 0.0), deviation)
-        moments = [one.updated(F @ coefficients, y) for F, y in zip(rows, answers, strict=True)]
+        moments = [one.updated(part @ found, part_y) for part, part_y in zip(rows, answers, strict=True)]
         deviation = float(np.sqrt(np.mean([mean**2 + sd**2 for mean, sd in moments])))
-    return float(np.clip(deviation, 0.3, 4.0))
+    expected = [float(expit(part @ found + u).sum()) for (part, _), (u, _) in zip(lower, moments, strict=True)]
+    missed = np.log([(count + 0.5) / (most + 0.5) for (_, count), most in zip(lower, expected, strict=True)])
+    below = float(missed.mean()), float(np.clip(missed.std(), 0.5, 3.0))
+    return Calibration(tuple(found.tolist()), float(np.clip(deviation, 0.3, 4.0)), below)

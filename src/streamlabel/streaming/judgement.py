@@ -3,7 +3,9 @@
 Nobody has looked at the pool. With z the score above the median of the pool, in standard deviations of the pool, m the
 mean of that over the yes examples (each under the classifier learned without it), and T the share of the pool at least
 as high, the log-odds of yes are ``a + b log z + c log m + d log T + u``. Then a, b, c, d are common to all labels, and
-u, Normal of mean zero, is the label's own: how far labels differ is the width of every interval that is stated.
+u, Normal of mean zero, is the label's own: how far labels differ is the width of every interval that is stated. In the
+lower part of a pool, where nobody looks and yes is rare, another Normal number of the label is added: what a label
+misses there can hardly be told from its scores.
 
 An answer to a question (a text that was not chosen by its answer) tells about u. An example that was found does not.
 """
@@ -19,28 +21,42 @@ from streamlabel.streaming.calibration import Estimate, alike
 from streamlabel.types import FloatArray
 
 N_SIMULATED = 200
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)  # its multiples, modulo 1, are spread evenly
 # The mean and deviation of what is added to u for labels that come later. This, `RARE` and the features of the log-odds
 # were settled while looking at later laws of EURLEX57K and test rows of Bibtex and citeulike-t-min5, with new labels as
 # frequent as those of `fit`, and three times rarer.
 LATER = (-0.25, 0.9)
+LOWER = np.log(0.2)  # log T from which on a score belongs to the lower part of its pool
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The meaning of scores on a pool: the common coefficients a, b, c, d, and the deviation of u between labels."""
+    """The meaning of scores on a pool: the common coefficients a, b, c, d, and the deviation of u between labels.
+
+    lower : mean and deviation of what is added in the lower part of a pool
+    """
 
     coefficients: tuple[float, float, float, float]
     deviation: float
+    lower: tuple[float, float] = (0.0, 0.0)
 
-    def log_odds(self, scores: FloatArray, pool: FloatArray, yes: FloatArray) -> FloatArray:
-        """The log-odds of yes at these scores; ``yes`` are unseen scores of the yes examples, [] if there are none."""
-        return score_features(scores, np.sort(pool), yes) @ np.array(self.coefficients)
+    def log_odds(self, scores: FloatArray, pool: FloatArray, yes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The log-odds of yes at these scores, (n,), and the most that they can be: in the lower part that of its edge.
+
+        ``yes`` are unseen scores of the yes examples, [] if there are none.
+        """
+        ranked, given = np.sort(pool), np.array(self.coefficients)
+        features, edge = score_features(scores, ranked, yes), score_features(ranked, ranked, yes)
+        edge = edge[edge[:, 3] < LOWER]
+        lower, found = features[:, 3] >= LOWER, features @ given
+        most = np.where(lower, float(edge[0] @ given) if len(edge) else 0.0, np.inf)
+        return np.minimum(found + self.lower[0] * lower, most), most
 
     def of_later_labels(self) -> Calibration:
         """The same for labels that are not of `fit`: rarer as a rule, and not known to be like these (`LATER`)."""
-        shift, deviation = LATER
-        a, b, c, d = self.coefficients
-        return Calibration((a + shift, b, c, d), float(np.hypot(self.deviation, deviation)))
+        (shift, deviation), (a, b, c, d), (mean, missed) = LATER, self.coefficients, self.lower
+        wide, missed = np.hypot((self.deviation, missed), deviation).tolist()
+        return Calibration((a + shift, b, c, d), wide, (mean, missed))
 
     def updated(self, log_odds: FloatArray, answers: FloatArray) -> tuple[float, float]:
         """The mean and the deviation of u after answers (n,) of 0/1 to questions with these log-odds (Laplace)."""
@@ -71,6 +87,7 @@ class Judgement:
 
     pool : (n,) scores of rows that it was not learned from, or without them;   log_odds : (n,) of yes there
     mean, deviation : of the label's own u
+    most : (n,), what log-odds cannot pass before u is added: finite in the lower part;   missed : the deviation there
     of_name, reached, alone : as in `Estimate`
     """
 
@@ -82,6 +99,8 @@ class Judgement:
     of_name: float | None = None
     reached: float | None = None
     alone: float | None = None
+    most: FloatArray | float = np.inf
+    missed: float = 0.0
 
     @classmethod
     def of(
@@ -96,22 +115,22 @@ class Judgement:
         """Judge a label by scores of the pool, of its yes examples, and of texts that were asked (all unseen).
 
         Questions take the likeliest texts out of the pool. As they belong to it they are counted: ``share`` of them,
-        drawn at random, as ``pool`` is such a share of the texts that were not asked. What they were answered counts
+        evenly by score, as ``pool`` is such a share of the texts that were not asked. What they were answered counts
         in u only: the estimate is about texts like these, not about these.
         """
-        stay = np.random.default_rng(0).random(len(asked)) < share
-        whole = np.concatenate((pool, asked[stay]))
-        log_odds, order = calibration.log_odds(whole, whole, yes), np.argsort(whole, kind="stable")
+        stay = np.diff(np.floor(share * np.arange(len(asked) + 1) + 0.5)) > 0
+        whole = np.concatenate((pool, np.sort(asked)[::-1][stay]))
+        (log_odds, most), order = calibration.log_odds(whole, whole, yes), np.argsort(whole, kind="stable")
         log_odds[order] = np.maximum.accumulate(log_odds[order])  # a higher score is never less likely
         mean, deviation = 0.0, calibration.deviation
         if asked.size:
-            mean, deviation = calibration.updated(calibration.log_odds(asked, whole, yes), answers)
-        return cls(whole, log_odds, mean, deviation, len(asked))
+            mean, deviation = calibration.updated(calibration.log_odds(asked, whole, yes)[0], answers)
+        return cls(whole, log_odds, mean, deviation, len(asked), most=most, missed=calibration.lower[1])
 
     @property
     def chances(self) -> FloatArray:
         """The probability of yes of each text of the pool."""
-        return np.asarray(np.mean([expit(self.log_odds + u) for u in self._draws()], axis=0))
+        return np.asarray(self._draws().mean(axis=0))
 
     def threshold(self, precision: float | None = None) -> float:
         """The score with the best expected F1 on the pool; or the lowest with at least this expected precision.
@@ -120,7 +139,7 @@ class Judgement:
         """
         order = np.argsort(-self.pool, kind="stable")
         ranked, count = self.pool[order], np.arange(1, len(order) + 1)
-        hits = np.cumsum([expit(self.log_odds[order] + u) for u in self._draws()], axis=1)
+        hits = np.cumsum(self._draws()[:, order], axis=1)
         below = np.append(ranked[1:], ranked[-1] - 1e-9)
         able = (ranked > below) & (count <= 0.5 * len(order))  # a threshold cannot part equal scores
         if precision is not None:
@@ -135,7 +154,7 @@ class Judgement:
         """How good the label is at a threshold, with 90 % intervals."""
         order = np.argsort(-self.pool, kind="stable")
         n_said, rank = int((self.pool > threshold).sum()), np.arange(1, len(order) + 1)
-        chances = expit(self.log_odds[order] + self._draws(N_SIMULATED)[:, None])
+        chances = self._draws(N_SIMULATED)[:, order]
         truth = np.random.default_rng(0).random(chances.shape) < chances  # what the answers might be
         hits = np.cumsum(truth, axis=1)
         total = np.where(hits[:, -1] > 0, hits[:, -1], np.nan)  # nothing can be missed where it applies to nothing
@@ -151,8 +170,11 @@ class Judgement:
         return Estimate(precision, recall, average_precision, rate, fires, len(order), *facts)
 
     def _draws(self, n: int = 40) -> FloatArray:
-        """Equally likely values of u."""
-        return self.mean + self.deviation * np.asarray(ndtri((np.arange(n) + 0.5) / n))
+        """Equally likely chances of yes on the pool, (n, pool): quantiles of u, and shuffled ones of what is missed."""
+        place = np.arange(n) + 0.5
+        u, v = self.mean + self.deviation * ndtri(place / n), self.missed * ndtri(place * _GOLDEN % 1.0)
+        lower = np.isfinite(self.most)
+        return np.asarray(expit(np.minimum(self.log_odds + v[:, None] * lower, self.most) + u[:, None]))
 
 
 def _interval(values: FloatArray) -> tuple[float, float, float]:
