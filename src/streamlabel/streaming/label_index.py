@@ -48,7 +48,7 @@ class LabelIndex:
         if known is not None and known._classifiers is classifiers:
             return known
         scores = _probe(classifiers)
-        if known is None or len(scores) > known._most or not np.array_equal(known._scores, scores[: known.n_labels]):
+        if known is None or len(scores) >= known._most or not np.array_equal(known._scores, scores[: known.n_labels]):
             return cls(classifiers)
         known._grow(classifiers, scores)
         return known
