@@ -238,3 +238,10 @@ def test_yes_texts_without_a_known_word_are_refused_and_change_nothing(tagger: T
     assert tagger.suggest(DATA.unseen, k=ALL) == before
     tagger.learn("zz", yes=["zzzqqq", DATA.rows["football"][0]], no=[0, 1, 2])
     assert tagger.label_names_[-1] == "zz"
+
+
+def test_an_empty_name_and_a_missing_pool_are_named(tagger: Tagger) -> None:
+    with pytest.raises(DataError, match="the name of the label is empty; give it one"):
+        tagger.learn("", yes=[0])
+    with pytest.raises(DataError, match="give a pool"):
+        tagger.next(tagger.label_names_[0])

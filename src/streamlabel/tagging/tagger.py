@@ -179,8 +179,7 @@ class Tagger(ReadingTagger):
             parts = {LATER_TEXTS: Part({}, {"digests": digests})}
             self._store.update(X, new.answers, new.labels, annotated=new.asked, parts=parts)
             self.classifier_ = self._store.model()
-        later = tuple(name for name in new.others if name in state.names)
-        unknown = tuple(name for name in new.others if name not in state.names)
+        later, unknown = (tuple(one for one in new.others if (one in state.names) is known) for known in (True, False))
         seconds = time.perf_counter() - begin
         return UpdateReport(new.labels, self._index.n_rows, len(new.texts), new.n_known, later, unknown, seconds)
 
@@ -217,8 +216,9 @@ class Tagger(ReadingTagger):
     ) -> list[LearnReport]:
         """Learn several labels at once, ``{name: (yes, no)}``: all of them, or none if something is wrong."""
         self._check_fitted()
-        names = check_label_names(answers, len(answers))
-        if not names:
+        if "" in answers:
+            raise DataError("the name of the label is empty; give it one")
+        if not (names := check_label_names(answers, len(answers))):
             return []
         for name in names:
             if name in self.classifier_.state_.names:
@@ -286,11 +286,12 @@ class Tagger(ReadingTagger):
         once = list(dict.fromkeys(check_texts(texts)))
         return TextPool(self._features(once) if once else self._no_rows(), TextIndex.of(once).digests, tuple(once))
 
-    def next(self, label: str, pool: Iterable[str] | TextPool, n: int = 10) -> list[Question]:
+    def next(self, label: str, pool: Iterable[str] | TextPool | None = None, n: int = 10) -> list[Question]:
         """The n texts of a pool whose answers would help a label most, the best first (`tagging.questions`)."""
-        n, number = check_k(n), self._number(label)
-        looked, known = self.pool(pool), self.examples(label)
-        looked = looked if known is None else looked.without(known.digests)
+        n, number, known = check_k(n), self._number(label), self.examples(label)
+        if pool is None:
+            raise DataError("give a pool to ask about, texts as they come now that nobody has looked at: pool=[...]")
+        looked = self.pool(pool) if known is None else self.pool(pool).without(known.digests)
         filled = np.flatnonzero(filled_rows(looked.rows))
         if not filled.size:
             return []
@@ -298,8 +299,7 @@ class Tagger(ReadingTagger):
         scores = state.classifiers.scores(X, np.array([number]))[:, 0]
         chances = sigmoid(scores, state.decisions.slope[number], state.decisions.offset[number])
         n_yes, n_asked = (0, 0) if known is None else (int(known.answers.sum()), int(known.asked.sum()))
-        threshold = float(state.decisions.thresholds[number])
-        chosen = choose_questions(X, scores, threshold, n_yes, n, n_asked)
+        chosen = choose_questions(X, scores, float(state.decisions.thresholds[number]), n_yes, n, n_asked)
         return [Question(looked.texts[filled[at]], float(chances[at]), float(scores[at]), why) for at, why in chosen]
 
     def estimate(self, label: str) -> Estimate | None:
