@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 from scipy import sparse
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score
 
 from processes import PATIENCE, started
 from streamlabel import ModelStore, StreamingLabelClassifier, Tagger
@@ -296,9 +297,19 @@ def test_evaluate_agrees_with_scikit_learn(model: Path, ask: Ask, call: Call, tm
     assert football["auc"] == pytest.approx(roc_auc_score(mine, scores[:, column]), abs=1e-5)
     said = scores[:, column] > tagger.classifier_.thresholds_[column]
     assert football["f1"] == pytest.approx(f1_score(mine, said), abs=1e-5)
+    assert football["precision"] == pytest.approx(precision_score(mine, said), abs=1e-5)
+    assert (football["recall"], football["n_predicted"]) == (
+        pytest.approx(recall_score(mine, said), abs=1e-5),
+        said.sum(),
+    )
+    never = [one for one in found["labels"] if not one["n_true"] and not one["n_predicted"]]
+    assert all(one["precision"] is one["recall"] is None for one in never)
     assert found["macro_auc"] == football["auc"]  # no other label of the model occurs
     assert found["P@1"] == pytest.approx(np.mean(mine[scores.argmax(axis=1) == column].sum() / len(mine)), abs=1e-5)
-    assert "football" in call("evaluate", model, path, "--per-label").stdout
+    table = call("evaluate", model, path, "--per-label").stdout
+    assert re.search(r"label +true +said yes +AUC +AP +F1 +precision +recall\n", table)
+    (row,) = re.findall(r"^football .*$", table, re.MULTILINE)
+    assert row.split()[-2:] == [f"{100 * football['precision']:.1f}", f"{100 * football['recall']:.1f}"]
 
 
 def test_labels_that_never_occur_and_are_never_said_are_not_in_macro_f1(

@@ -356,7 +356,7 @@ def evaluate(model: Path, file: str, k: tuple[int, ...], per_label: bool, as_jso
     P@k and nDCG@k rank the labels of a row, AUC the rows of a label; F1 and Hamming loss use the labels' thresholds.
     Every label of the model is taken as answered on every row; tags that the model does not know are left out and
     counted, and a row without any that it knows counts 0 in P@k and nDCG@k. Macro AUC is over the labels with rows of
-    both kinds, macro F1 over those with a yes, true or said.
+    both kinds, macro F1 over those with a yes, true or said. --per-label also counts what each label said.
     """
     with ModelStore.open(model) as store:
         data, columns = read_set(file, FileOptions.of(arguments), n_features=store.n_features)
@@ -453,9 +453,15 @@ def _each(
             "auc": _number(auc[j]),
             "average_precision": _number(precision[j]),
             "f1": _number(f1[j]),
+            "precision": _share(decisions.n_both[j], decisions.n_predicted[j]),
+            "recall": _share(decisions.n_both[j], decisions.n_true[j]),
         }
         for j, name in enumerate(names)
     ]
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(float(part / whole), 6) if whole else None
 
 
 def _number(value: float | np.floating) -> float | None:
@@ -482,12 +488,13 @@ def _text(found: dict[str, Any]) -> str:
     if found["n_labels_not_in_f1"]:
         lines.append(f"{plural(found['n_labels_not_in_f1'], 'label')} with no yes, true or said: not in macro F1")
     if "labels" in found:
-        figures = ("auc", "average_precision", "f1")
+        figures = ("auc", "average_precision", "f1", "precision", "recall")
         cells = [
             [one["label"], str(one["n_true"]), str(one["n_predicted"]), *(_percent(one[name]) for name in figures)]
             for one in found["labels"]
         ]
-        lines += ["", format_table(["label", "true", "said yes", "AUC", "AP", "F1"], cells, right=range(1, 6))]
+        header = ["label", "true", "said yes", "AUC", "AP", "F1", "precision", "recall"]
+        lines += ["", format_table(header, cells, right=range(1, 8))]
     return "\n".join(lines)
 
 
