@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ import pytest
 pytest.importorskip("msgspec")
 
 from streamlabel import Tagger
-from streamlabel.errors import DataError
+from streamlabel.errors import DataError, Hint
 from streamlabel.serve.access import Gate, Refusal, TokenFile, names_of
 from streamlabel.serve.label_studio import FEW_NO, WAITS_FOR, LabelStudio, check_secret, parse_config
+from streamlabel.serve.ledger import LedgerAnswer
 from streamlabel.serve.live_tagger import LivingTagger
 from streamlabel.tagging.text_answers import digest
 from tagged_texts import tagged_texts
@@ -170,6 +172,12 @@ def test_versions_setup_and_health_name_the_revision(client: Any, studio: LabelS
     assert client.get(f"/label-studio/{SECRET}/health").json()["model_version"] == f"rev-{living.view().revision}"
 
 
+@pytest.mark.parametrize("project", ["9" * 5000, "9" * 19 + ".1", "\u00b2.1", ""])
+def test_a_project_without_a_number_is_none(client: Any, project: str) -> None:
+    body = recorded("setup") | {"project": project}
+    assert client.post(f"/label-studio/{SECRET}/setup", json=body).status_code == 200
+
+
 def test_a_body_may_be_larger_here_than_elsewhere(client: Any) -> None:
     body = recorded("predict") | {"label_config": config(*KNOWN)}
     body["tasks"] = [body["tasks"][0] | {"predictions": ["old" * 2_000_000]}]
@@ -184,6 +192,18 @@ def test_a_body_may_be_larger_here_than_elsewhere(client: Any) -> None:
         ("predict", {"tasks": [], "label_config": "<View>"}, "the label config is no XML"),
         ("webhook", {}, "'action' is missing"),
         ("webhook", [], "send a JSON object"),
+        ("webhook", {"action": "X", "project": {"id": 2**63}}, "project.id is too large"),
+        ("webhook", {"action": "ANNOTATIONS_DELETED", "annotations": [{"id": 2**70}]}, "annotations[0].id is too"),
+        (
+            "webhook",
+            {
+                "action": "ANNOTATION_CREATED",
+                "project": {"id": 1, "label_config": config(*KNOWN)},
+                "task": {"id": 1, "data": {"text": "a"}},
+                "annotation": {"id": 1, "result": [{"from_name": "topics", "value": {"choices": 5}}]},
+            },
+            "choices of 'topics' must be a list",
+        ),
     ],
 )
 def test_what_label_studio_does_not_send_is_refused(client: Any, route: str, body: Any, problem: str) -> None:
@@ -382,6 +402,95 @@ def test_an_event_is_answered_at_once_while_a_label_is_learned(project: Project,
     assert seconds < 0.5
 
 
+def test_an_event_waits_for_no_other_request(
+    studio: LabelStudio, living: LivingTagger, loopback: Gate, testclient: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many requests as are let in at once, and as there are threads for, take as long as we like."""
+    from streamlabel.serve import app
+
+    free, begun = threading.Event(), threading.Semaphore(0)
+
+    def slowly(*_: Any) -> list[Any]:
+        begun.release()
+        assert free.wait(60)
+        return []
+
+    monkeypatch.setattr("streamlabel.serve.label_studio._predictions", slowly)
+    monkeypatch.setattr(app, "MOST_UNDER_WAY", app.READERS)
+    made = app.create_app(living, loopback, more=studio.routes, free=studio.free)
+    with (
+        testclient.TestClient(made, base_url="http://127.0.0.1:8000") as client,
+        ThreadPoolExecutor(app.READERS + 1) as pool,
+    ):
+        try:
+            for _ in range(app.READERS):
+                pool.submit(client.post, f"/label-studio/{SECRET}/predict", json=recorded("predict"))
+                assert begun.acquire(timeout=30)
+            event = recorded("ANNOTATION_CREATED")
+            said = pool.submit(client.post, f"/label-studio/{SECRET}/webhook", json=event).result(timeout=30)
+            assert said.status_code == 201
+        finally:
+            free.set()
+
+
+def test_an_event_that_another_process_keeps_waiting_is_answered_in_time_and_written_later(
+    project: Project, living: LivingTagger
+) -> None:
+    project.answer(YES[0], KNOWN[0])
+    event = recorded("ANNOTATION_CREATED")
+    event["annotation"] |= {"id": 77, "result": chosen(KNOWN[0])}
+    event["task"]["data"] = {"text": YES[1]}
+    with closing(sqlite3.connect(living.path / "label-studio.db", isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        begin = time.perf_counter()
+        assert project.send(event).status_code == 202
+        assert time.perf_counter() - begin < 1
+        connection.execute("ROLLBACK")
+    assert wait_until(lambda: set(project.studio._ledger.said(KNOWN[0]).yes.values()) == set(YES[:2]))
+
+
+def test_an_event_that_cannot_be_written_is_told_as_lost(
+    project: Project, client: Any, secrets: dict[str, str], monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    def full(*_: Any, **__: Any) -> None:
+        raise DataError("cannot be read or written: disk I/O error", hint=Hint.DOCTOR)
+
+    monkeypatch.setattr(project.studio._ledger, "record", full)
+    said = project.send(recorded("ANNOTATION_CREATED"))
+    assert (said.status_code, "'streamlabel label-studio pull' fetches" in said.json()["error"]) == (503, True)
+    (line,) = [one.getMessage() for one in caplog.records]
+    assert "an event of Label Studio was lost (cannot be read or written: disk I/O error)" in line
+    assert "doctor" not in line
+    assert client.get(f"/label-studio/{SECRET}/health").json()["lost"] == 1
+    metrics = client.get("/metrics", headers=bearer(secrets["read"])).text
+    assert 'streamlabel_lost_events{model="model"} 1.0' in metrics
+
+
+def test_labels_of_fit_delay_no_new_one(project: Project, living: LivingTagger) -> None:
+    """Nothing is due for them; and what has come while a label was learned may be the next one."""
+    learned: list[str] = []
+    project.studio._ending.set()  # nobody learns yet
+    project.offer(*KNOWN, "aa qqjw", NONSENSE)
+    assert {one.label for one in project.studio._ledger.due()} == {"aa qqjw", NONSENSE}
+    project.studio._ending.clear()
+    learn = project.studio._learn
+
+    def noted(one: Any) -> str:
+        if not learned:
+            for number, text in enumerate(YES[:WAITS_FOR]):
+                answer = LedgerAnswer(1, number, number, "text", text, (NONSENSE,), (NONSENSE,), "2026")
+                project.studio._ledger.record([answer])
+        learned.append(one.label)
+        return learn(one)
+
+    project.studio._learn = noted
+    project.studio._nameless |= {"aa qqjw", NONSENSE}
+    project.studio._ledger.record([])
+    assert project.studio.learn_due().keys() == {"aa qqjw", NONSENSE}
+    assert learned[:2] == ["aa qqjw", NONSENSE]
+
+
 def test_what_was_not_learned_when_the_service_ended_is_learned_when_it_begins(
     project: Project, studio: LabelStudio, living: LivingTagger
 ) -> None:
@@ -503,6 +612,21 @@ def test_the_feed_is_readable_by_pages_that_know_the_secret(client: Any, living:
     assert found.headers["access-control-allow-origin"] == "*"
     ids = {str(record.id): name for name, record in living.view().labels.items()}
     assert {item["alias"]: item["value"] for item in found.json()["items"]} == ids
+
+
+def test_pages_that_know_no_secret_cannot_read_the_feed_where_there_is_one(model: Path, testclient: Any) -> None:
+    """Without tokens any program of this machine may ask, and so may a browser on it, for any page."""
+    from streamlabel.serve.app import create_app
+
+    living = LivingTagger(Tagger.open(model))
+    studio = LabelStudio(living, secret=SECRET)
+    app = create_app(living, Gate(names_of("127.0.0.1", "127.0.0.1")), more=studio.routes, free=studio.free)
+    with testclient.TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        for ask in (client.get, client.options):
+            assert "access-control-allow-origin" not in ask("/label-studio/taxonomy").headers
+            behind = ask(f"/label-studio/{SECRET}/taxonomy")
+            assert behind.headers["access-control-allow-origin"] == "*"
+    studio.close()
 
 
 def test_without_a_secret_only_pages_of_label_studio_read_the_feed(model: Path, testclient: Any) -> None:

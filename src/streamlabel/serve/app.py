@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -30,18 +31,20 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
+logger = logging.getLogger("streamlabel.serve")
 QUICK = 32 << 10  # bytes of a body that is answered by one thread: several only take turns at what Python does
 MOST_QUICK = 16  # of them that wait for it; others are answered as large ones are
 READERS = 4  # answers that are worked out at the same time; each may hold the scores of some texts for all labels
-MOST_UNDER_WAY = (
-    100  # requests at the same time, from the body to the answer's last byte; a large body counts as several
-)
+LANES = {"": READERS, "apart": 1, "loop": 1, "login": 1, "webhook": 4}  # threads of routes that wait for no others
+MOST_UNDER_WAY = 100  # requests of a lane, from the body to the last byte of the answer; a large body counts as several
+MOST_LOGINS = 8  # the same of those who may not ask yet
 USUAL_BYTES = 4 << 20  # of a body; a larger one, where a route takes it, counts as so many requests of this size
 MOST_ANSWERS = 64 << 20  # bytes of all answers that are on their way
 MOST_MESSAGE = 1000  # characters of an error, which may repeat what was asked; such an answer is not counted
 AT_ONCE = 256 << 10  # bytes of an answer that are given to the connection together
 MOST_DRAINED = 32 << 20  # bytes of a body that is too large; simple clients look for an answer when all is sent
-SECONDS_FOR_BODY = 20.0
+SECONDS_FOR_BODY, SECONDS_TO_LOG_IN = 20.0, 3.0
+FAILED = "the service failed; its log says why"
 AGAIN = {"Retry-After": "1"}
 CLOSE = {"Connection": "close"}  # what is left of the body is not waited for
 HEADERS = (
@@ -64,7 +67,8 @@ def create_app(
 ) -> ASGIApp:
     """Make the service as an ASGI application: of one model, or of several by name, each under /models/NAME.
 
-    Answers are worked out in a few threads, changes one after the other in another one; /livez and /readyz have theirs.
+    Answers are worked out in a few threads, changes one after the other in another one; some routes have their own
+    threads and their own limit (`LANES`).
 
     more : routes beside those that every model has;   free : paths of theirs that need no token
     results : a page of experiments, to be shown among the web pages
@@ -90,8 +94,8 @@ def create_app(
             return match, {**child, "path_params": found} if child else child
 
     telemetry, shown = Telemetry(log=access_log), Shown(gate, status, results)
-    readers, apart = (ThreadPoolExecutor(size, name) for size, name in ((READERS, "reader"), (1, "apart")))
-    few, few_apart, quick = _Few(), _Few(), _Quick()
+    lanes = {name: (ThreadPoolExecutor(size, name or "reader"), _Few()) for name, size in LANES.items()}
+    lanes["login"][1].most, quick = MOST_LOGINS, _Quick()
 
     def made(name: str, living: LivingTagger, root: str, routes: Sequence[Route]) -> list[StarletteRoute]:
         """The routes of a model, with those about the service itself."""
@@ -101,8 +105,8 @@ def create_app(
         writer = ThreadPoolExecutor(1, "writer")
         found: list[StarletteRoute] = []
         for one in own:
-            pool, count = (apart, few_apart) if one.apart else (writer if one.writes else readers, few)
-            endpoint = _Endpoint(_Served(name, living, own, gate), one, pool, count, quick)
+            pool, count = lanes[one.lane]
+            endpoint = _Endpoint(_Served(name, living, own, gate), one, writer if one.writes else pool, count, quick)
             found.append(RawRoute(one.path, endpoint, methods=[one.method]))
         return found
 
@@ -116,11 +120,10 @@ def create_app(
         for name, one in several.items():
             inner += (mine := made(name, one, f"/models/{name}", (*routes_of(one), *more)))
             routes.append(Mount(f"/models/{name}", app=Router(mine, redirect_slashes=False)))
-        of_all = (*_of_all(several, shown), *_about((), telemetry, "", shown)[:1], *shown.open_routes())
+        of_all = (*_about((), telemetry, "", shown)[:1], *shown.open_routes(), *_of_all(several, shown))
         first = next(iter(several.values()))
         for route in of_all:
-            pool, count = (apart, few_apart) if route.apart else (readers, few)
-            endpoint = _Endpoint(_Served("", first, of_all, gate), route, pool, count, quick)
+            endpoint = _Endpoint(_Served("", first, of_all, gate), route, *lanes[route.lane], quick)
             routes.append(StarletteRoute(route.path, endpoint, methods=[route.method]))
             inner.append(routes[-1])
 
@@ -138,10 +141,16 @@ def create_app(
         if "Allow" in headers:  # of one route; others may have the same path
             same = (route for route in inner if route.matches(request.scope)[0] is not Match.NONE)
             headers["Allow"] = ", ".join(sorted({method for route in same for method in route.methods or ()}))
+        if "text/html" in request.headers.get("accept", ""):
+            root, said = request.scope.get("root_path", ""), "there is no such page"
+            asked = Asked(headers=request.headers, root=root, top=request.scope.get("app_root_path", root))
+            refusal = Refusal(error.status_code, said if error.status_code == 404 else str(error.detail), headers)
+            reply = shown.refusal(None, asked, refusal)
+            return _response(reply.data, reply.status, reply.headers, reply.kind)
         return _response(_error(str(error.detail)), error.status_code, headers)
 
     async def fail(_: Request, error: Exception) -> Response:
-        return _response(_error("the service failed; its log says why"), HTTPStatus.INTERNAL_SERVER_ERROR)
+        return _response(_error(FAILED), HTTPStatus.INTERNAL_SERVER_ERROR)
 
     app = Starlette(
         routes=routes,
@@ -196,13 +205,18 @@ def _of_all(several: Mapping[str, LivingTagger], shown: Shown) -> tuple[Route, .
         return Reply({"ok": True})
 
     def to_models(_: LivingTagger, asked: Asked) -> Reply:
-        return Reply(b"", 303, headers={"Location": f"{asked.root}/"})
+        model = asked.here if asked.here.startswith("/models/") else ""
+        return Reply(b"", 303, headers={"Location": f"{asked.root}{model}/"})
 
+    own = [f"/models/{name}" for name in several]
     return (
         Route("GET", "/", models, "the models"),
-        *(Route("GET", path, to_models, "") for path in (PREFIX, f"{PREFIX}/")),
-        Route("GET", "/livez", live, "whether the process answers", apart=True, scope=None),
-        Route("GET", "/readyz", ready, "whether all models can be read", apart=True, scope=None),
+        *(
+            Route("GET", path, to_models, "")
+            for path in ("/docs", "/openapi.json", PREFIX, f"{PREFIX}/{{rest:path}}", *own)
+        ),
+        Route("GET", "/livez", live, "whether the process answers", lane="loop", scope=None),
+        Route("GET", "/readyz", ready, "whether all models can be read", lane="apart", scope=None),
     )
 
 
@@ -266,11 +280,11 @@ class _Few:
     """A count of the requests under way, and of the bytes of their answers; Refusal where there is no room for more."""
 
     def __init__(self) -> None:
-        self._requests, self._bytes = 0, 0
+        self.most, self._requests, self._bytes = MOST_UNDER_WAY, 0, 0
 
     @contextmanager
     def request(self, weight: int = 1) -> Iterator[None]:
-        if self._requests + weight > MOST_UNDER_WAY:
+        if self._requests + weight > self.most:
             raise Refusal(429, "too many requests are under way; try again in a moment", AGAIN | CLOSE)
         self._requests += weight
         try:
@@ -330,26 +344,28 @@ class _Endpoint:
         facts: RequestFacts = scope[FACTS]
         facts.route, facts.model = self._route.path, self._served.name
         request = Request(scope, receive)
-        with self._few.request(_weight(request, self._route)):
+        with ExitStack() as held:
             try:
+                held.enter_context(self._few.request(_weight(request, self._route)))
                 if self._route.scope is not None:
                     self._served.gate.require(scope[TOKEN], self._route.scope)
                 reply = await self._answer(request)
-            except (Refusal, StreamlabelError) as error:
+                held.enter_context(self._few.answer(len(reply.data)))
+            except Exception as error:
                 if self._route.refused is None:
                     raise
-                refusal = error if isinstance(error, Refusal) else refusal_for(error)
-                show, living = self._route.refused, self._served.living
+                show, living, refusal = self._route.refused, self._served.living, _refusal_for(error)
                 reply = await asyncio.to_thread(show, living, self._asked(request), refusal)
             facts.learned = reply.learned
-            with self._few.answer(len(reply.data)):
-                await _send(reply, send)
+            await _send(reply, send)
 
     async def _answer(self, request: Request) -> Reply:
         if self._route.writes and self._served.living.read_only:
             raise Refusal(503, "this service is read-only; it was started with --read-only")
         try:
             body = await _read_body(request, self._route) if self._route.method in ("POST", "PATCH", "PUT") else None
+            if self._route.lane == "loop":
+                return self._work(body, request)
             is_quick = self._route.quick and len(body or b"") <= QUICK
             with self._quick.thread_or(self._pool, is_quick) as pool:
                 return await asyncio.get_running_loop().run_in_executor(pool, self._work, body, request)
@@ -375,6 +391,15 @@ class _Endpoint:
             root=root, top=root.removesuffix(f"/models/{self._served.name}"),
             here=request.scope["path"].removeprefix(root),
         )  # fmt: skip
+
+
+def _refusal_for(error: Exception) -> Refusal:
+    """What a page says about an error; one that nobody expected goes to the log."""
+    if isinstance(error, StreamlabelError):
+        return refusal_for(error)
+    if not isinstance(error, Refusal):
+        logger.error("a page failed", exc_info=error)
+    return error if isinstance(error, Refusal) else Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, FAILED)
 
 
 async def _send(reply: Reply, send: Send) -> None:
@@ -405,14 +430,16 @@ async def _read_body(request: Request, route: Route) -> bytes:
     if kind != route.takes or request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal(415, f"send the body with 'Content-Type: {route.takes}', and not compressed")
     allowed, drained = route.most_bytes, max(route.most_bytes, MOST_DRAINED)
-    too_large = Refusal(413, f"the body is larger than {allowed >> 20} MiB; send fewer or shorter texts", CLOSE)
+    seconds = SECONDS_TO_LOG_IN if route.lane == "login" else SECONDS_FOR_BODY
+    size_told = f"{allowed >> 20} MiB" if allowed >> 20 else f"{allowed >> 10} KiB"
+    too_large = Refusal(413, f"the body is larger than {size_told}; send fewer or shorter texts", CLOSE)
     announced = request.headers.get("content-length", "0")
     most = allowed if "expect" in request.headers else drained  # who expects a word first has sent nothing yet
     if announced.isdecimal() and int(announced[:20]) > most:
         raise too_large
     content, size = bytearray(), 0
     try:
-        async with asyncio.timeout(SECONDS_FOR_BODY):
+        async with asyncio.timeout(seconds):
             async for chunk in request.stream():
                 size += len(chunk)
                 if size <= allowed:
@@ -421,7 +448,7 @@ async def _read_body(request: Request, route: Route) -> bytes:
                     break
     except TimeoutError:
         if size <= allowed:
-            raise Refusal(408, f"the body did not come within {SECONDS_FOR_BODY:g} s; send it again", CLOSE) from None
+            raise Refusal(408, f"the body did not come within {seconds:g} s; send it again", CLOSE) from None
     except ClientDisconnect:
         raise Refusal(400, "the body ended too early") from None
     if size > allowed:

@@ -1,8 +1,9 @@
 """A back end for Label Studio: suggestions for its tasks, and labels learned from what people answer there.
 
 Label Studio calls ``health``, ``setup`` and ``predict``, and sends events to ``webhook``, for whose answer it waits one
-second, once. So an event is written into the ledger and answered at once; labels are learned behind it, one after the
-other, each from all that has come for it meanwhile (`LabelStudio.learn_due`).
+second, once. So an event is written into the ledger and answered at once, or before it is written where another process
+holds the ledger; labels are learned behind it, one after the other, each from all that has come for it meanwhile
+(`LabelStudio.learn_due`).
 
 A label is learned as soon as a yes comes or goes, or a no where it says yes; for other noes when there are ten, and a
 tenth of its answers. People may look for texts of a new label, so answers count as found, not as asked
@@ -17,7 +18,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -26,11 +27,11 @@ from xml.parsers import expat
 import numpy as np
 
 from streamlabel.errors import ConflictError, DataError, StreamlabelError
-from streamlabel.serve.access import SERVICE_WORDS, Refusal
+from streamlabel.serve.access import LOG, SERVICE_WORDS, Refusal
 from streamlabel.serve.ledger import Due, Ledger, LedgerAnswer
 from streamlabel.serve.live_tagger import LivingTagger, View
-from streamlabel.serve.requests import Asked, Reply, Route, Struct
-from streamlabel.serve.routes import AT_ONCE
+from streamlabel.serve.requests import Asked, Reply, Route, Start, Struct
+from streamlabel.serve.routes import AT_ONCE, LONG
 from streamlabel.store.guard import now
 
 Answer: TypeAlias = Callable[[LivingTagger, Asked], Reply]
@@ -38,6 +39,9 @@ logger = logging.getLogger("streamlabel.serve")
 PREFIX = "/label-studio"
 BEHIND = f"{PREFIX}/{{word}}"  # the secret
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+")
+SECONDS = 0.7  # in which an event is answered, written or not
+MOST_WAITING = 100  # events that wait to be written
+LOST = "an event of Label Studio was lost (%s); 'streamlabel label-studio pull' fetches its answers"
 MOST_BYTES = 64 << 20  # of tasks: Label Studio sends a whole selection, and 5,000 new tasks, in one body
 WAITS_FOR = 3  # yes answers, where the name alone says nothing
 MOST_NO = 2000  # no answers that one label is learned from
@@ -57,17 +61,17 @@ class Result(Struct, frozen=True):
 class Annotation(Struct, frozen=True):
     """One person's answers to a task; ``was_cancelled``: skipped."""
 
-    id: int
+    id: Start
     result: tuple[Result, ...] | None = None
     was_cancelled: bool | None = None
     updated_at: str | None = None
-    task: int | None = None
+    task: Start | None = None
 
 
 class Task(Struct, frozen=True):
     """A task: its fields, and its annotations where they come along."""
 
-    id: int
+    id: Start
     data: dict[str, Any] | None = None
     annotations: tuple[Annotation, ...] | None = None
     updated_at: str | None = None
@@ -83,7 +87,7 @@ class TaskPage(Struct, frozen=True):
 class Project(Struct, frozen=True):
     """A project and its label config."""
 
-    id: int = 0
+    id: Start = 0
     label_config: str | None = None
 
 
@@ -199,16 +203,17 @@ def parse_config(text: str) -> LabelConfig:
 class LabelStudio:
     """The back end of one served model.
 
-    secret : a word in the path that stands for a token;   guarded : whether requests must bring a token
+    secret : a word in the path that stands for a token;   guarded : whether other requests must bring a token
     """
 
     def __init__(self, living: LivingTagger, *, secret: str = "", guarded: bool = False) -> None:
         self._living, self._ledger, self._secret = living, Ledger(living.path), secret
-        self._guarded = guarded or bool(secret)
+        self._guarded = guarded
         self._waiting: dict[str, str] = {}
         self._nameless: set[str] = set()  # labels whose names alone were tried, and say nothing
         self._host = ""
         self._learner, self._ending = ThreadPoolExecutor(1, "label-studio"), threading.Event()
+        self._taker, self._room = ThreadPoolExecutor(1, "ledger"), threading.Semaphore(MOST_WAITING)
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -233,11 +238,11 @@ class LabelStudio:
             return Route(method, f"{prefix}/{name}", answers, about, scope=scope, **more)
 
         large: dict[str, Any] = {"most_bytes": MOST_BYTES}
-        yield route("GET", "health", self.health, "whether all is well", apart=True)
+        yield route("GET", "health", self.health, "whether all is well", lane="apart")
         yield route("GET", "versions", self.versions, "the revision")
         yield route("POST", "setup", self.setup, "which labels a project has", "annotate", body=SetupBody)
         yield route("POST", "predict", self.predict, "suggestions", body=PredictBody, **large)
-        yield route("POST", "webhook", self.webhook, "answers", "annotate", body=Event, **large)
+        yield route("POST", "webhook", self.webhook, "answers", "annotate", body=Event, lane="webhook", **large)
         yield route("GET", "taxonomy", self.taxonomy, "all labels, for <Taxonomy apiUrl>")
         yield route("OPTIONS", "taxonomy", self.preflight, "whether its pages may ask", None)
 
@@ -247,14 +252,15 @@ class LabelStudio:
             self._learner.submit(self._learn_quietly)
 
     def close(self) -> None:
-        """End when the label that is being learned is learned; the others stay due."""
+        """End when all events are written and the label that is being learned is learned; the others stay due."""
+        self._taker.shutdown(wait=True)
         self._ending.set()
         self._learner.shutdown(wait=True, cancel_futures=True)
 
     def health(self, living: LivingTagger, _: Asked) -> Reply:
-        """Answer that all is well; which labels wait, and for what."""
-        version = _version(living.view())
-        return Reply({"status": "UP", "model_version": version, "waiting": dict(self._waiting)})
+        """Answer that all is well; which labels wait, and for what; how many events were lost."""
+        version, lost = _version(living.view()), living.n_lost
+        return Reply({"status": "UP", "model_version": version, "waiting": dict(self._waiting), "lost": lost})
 
     def versions(self, living: LivingTagger, _: Asked) -> Reply:
         """Answer with the revision."""
@@ -281,10 +287,31 @@ class LabelStudio:
         return Reply({"results": found})
 
     def webhook(self, living: LivingTagger, asked: Asked) -> Reply:
-        """Take an event in: answers, deletions, new labels. They are learned later."""
-        event: Event = asked.body
+        """Take an event in: answers, deletions, new labels. 202 where it has to wait for another process."""
         if living.read_only:
             raise Refusal(503, "this service is read-only; it was started with --read-only")
+        if not self._room.acquire(blocking=False):
+            raise self._lost("too many wait to be written")
+        taking = self._taker.submit(self._take_in, living, asked.body)
+        taking.add_done_callback(lambda _: self._room.release())
+        status = 201 if taking in wait((taking,), SECONDS).done and taking.result() else 202
+        return Reply({"revision": living.view().revision}, status)
+
+    def _take_in(self, living: LivingTagger, event: Event) -> bool:
+        """Write an event into the ledger, however long that takes; its labels are learned later."""
+        try:
+            self._write(living, event)
+        except (StreamlabelError, OSError) as error:
+            raise self._lost(error.args[0] if isinstance(error, StreamlabelError) else str(error)) from error
+        self.start()
+        return True
+
+    def _lost(self, why: str) -> Refusal:
+        self._living.n_lost += 1
+        logger.error(LOST, why)
+        return Refusal(503, LOST % LOG)
+
+    def _write(self, living: LivingTagger, event: Event) -> None:
         project, fixed = event.project.id, _fixed(living.view())
         config = parse_config(event.project.label_config) if event.project.label_config else None
         if config is not None:
@@ -302,21 +329,19 @@ class LabelStudio:
             first = next(iter(tasks), None)
             pairs = [(tasks.get(one.task or first), one) for one in _several(event.annotation)]
             self._take(project, config, [(task, one) for task, one in pairs if task is not None], None)
-        self.start()
-        return Reply({"revision": living.view().revision}, 201)
 
-    def taxonomy(self, living: LivingTagger, _: Asked) -> Reply:
+    def taxonomy(self, living: LivingTagger, asked: Asked) -> Reply:
         """Answer with all labels as a tree; its aliases are their ids, so that names may change."""
-        return Reply({"items": _tree(living.view())}, headers=self._origin())
+        return Reply({"items": _tree(living.view())}, headers=self._origin(asked))
 
-    def preflight(self, living: LivingTagger, _: Asked) -> Reply:
+    def preflight(self, living: LivingTagger, asked: Asked) -> Reply:
         """Answer a browser that asks whether it may bring a token along."""
         more = {"Access-Control-Allow-Headers": "Authorization", "Access-Control-Allow-Methods": "GET"}
-        return Reply({}, headers=self._origin() | more)
+        return Reply({}, headers=self._origin(asked) | more)
 
-    def _origin(self) -> dict[str, str]:
-        """Whose pages may read the labels: of any site, if they know a secret; else Label Studio's own."""
-        allowed = "*" if self._guarded else self._host
+    def _origin(self, asked: Asked) -> dict[str, str]:
+        """Whose pages may read the labels: of any site, if they know the secret or a token; else Label Studio's own."""
+        allowed = "*" if self._guarded or "word" in asked.path else self._host
         return {"Access-Control-Allow-Origin": allowed} if allowed else {}
 
     def take_tasks(self, project: int, config: LabelConfig, tasks: Iterable[Task], at: str) -> None:
@@ -344,11 +369,8 @@ class LabelStudio:
             due = [one for one in known if all_now or one.urgent or _is_enough(one, view)]
             if not due:
                 break
-            for one in due:
-                if self._ending.is_set():
-                    break
-                found[one.label] = self._learn(one)
-                self._ledger.done(one)
+            found[due[0].label] = self._learn(due[0])  # one at a time: what has come meanwhile may be more urgent
+            self._ledger.done(due[0])
         return found
 
     def _learn_quietly(self) -> None:
@@ -425,7 +447,7 @@ class LabelStudio:
         return f"waits: {why}"
 
     def _offer(self, project: int, config: LabelConfig) -> dict[str, str]:
-        return self._ledger.offer(project, config.labels, now())
+        return self._ledger.offer(project, config.labels, now(), _fixed(self._living.view()))
 
     def _take(
         self,
@@ -483,7 +505,7 @@ def _several(value: Any) -> list[Any]:
 def _project(value: str | None) -> int:
     """The number of a project that is called ``number.time``."""
     number = (value or "").partition(".")[0]
-    return int(number) if number.isdecimal() else 0
+    return int(number) if number.isdecimal() and len(number) < LONG else 0
 
 
 def _version(view: View) -> str:
@@ -513,7 +535,10 @@ def _texts(config: LabelConfig, task: Task) -> set[str]:
 
 def _keys(control: Control, result: Result) -> Iterator[tuple[str, ...]]:
     """The paths of the choices in a result."""
-    for one in (result.value or {}).get(control.kind) or ():
+    said = (result.value or {}).get(control.kind) or ()
+    if not isinstance(said, (list, tuple)):
+        raise Refusal(422, f"{control.kind} of {control.name!r} must be a list")
+    for one in said:
         path = one if isinstance(one, list) else [one]
         if control.remote:  # our feed: the last step is an id
             path = path[-1:]

@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -141,18 +141,21 @@ class Ledger:
         with self._transaction() as run:
             return {row[0] for row in run(query, (project, task, before))}
 
-    def offer(self, project: int, labels: Sequence[str], at: str) -> dict[str, str]:
+    def offer(self, project: int, labels: Iterable[str], at: str, fixed: Container[str] = ()) -> dict[str, str]:
         """Note which labels a project has now; returns since when, "" for those that it had when it was first seen.
 
-        New ones become due: they may be learned from their name alone.
+        New ones become due, but for the fixed: they may be learned from their name alone.
         """
         with self._transaction() as run:
             known = dict(run("SELECT label, at FROM birth WHERE project = ?", (project,)).fetchall())
+            at = at if known else ""
             for label in dict.fromkeys(labels):
                 if label not in known:
-                    run("INSERT INTO birth VALUES (?, ?, ?)", (project, label, at if known else ""))
-                    _make_due(run, label, urgent=True)
-            return dict(run("SELECT label, at FROM birth WHERE project = ?", (project,)).fetchall())
+                    known[label] = at
+                    run("INSERT INTO birth VALUES (?, ?, ?)", (project, label, at))
+                    if label not in fixed:
+                        _make_due(run, label, urgent=True)
+            return known
 
     def said(self, label: str) -> Said:
         """What is said about a label now."""

@@ -96,14 +96,14 @@ class RecentTexts:
     def _add(self, texts: Iterable[str]) -> None:
         with self._lock:
             for text in texts:
-                self._characters += 0 if text in self._texts else len(text)
+                if text not in self._texts:
+                    self._characters, self._version = self._characters + len(text), self._version + 1
                 self._texts.pop(text, None)
                 self._texts[text] = None
             while self.most and (len(self._texts) > self.most or self._characters > MOST_CHARACTERS):
                 oldest = next(iter(self._texts))
                 del self._texts[oldest]
                 self._characters -= len(oldest)
-            self._version += 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +167,7 @@ class LivingTagger:
     reader : opened to read, and from now on the living tagger's own; a store if the model takes rows of numbers
     recent : the pool by which labels are judged, if it holds enough texts, and of which questions are asked
     problem : why the newest revision cannot be read, or ""; the last one that could be read goes on
+    n_lost : events of an annotation tool that could not be written
     """
 
     def __init__(
@@ -179,7 +180,7 @@ class LivingTagger:
     ) -> None:
         self.recent = RecentTexts() if recent is None else recent
         self._reader, self._view = reader, View.of(reader)
-        self.path, self.read_only, self.problem = self._store.path, read_only, ""
+        self.path, self.read_only, self.problem, self.n_lost = self._store.path, read_only, "", 0
         self._actor, self._acting = actor, threading.local()
         self._mark = read_mark(self.path, self._view.revision)
         self._looked = time.monotonic()
@@ -230,14 +231,13 @@ class LivingTagger:
         more : a label that is known, from the answers that it has and from these;   asked : they answer questions
         withdrawn : digests of texts whose answers it shall forget
         """
-        found = self._learned(
-            pool,
-            lambda learner, looked: learner.learn_kept(
-                name, yes, no, about, looked, more=more, asked=asked, withdrawn=withdrawn
-            ),
-        )
-        self._note(yes, no)
-        return found
+
+        def work(learner: _Learner, looked: Any) -> LearnReport:
+            report = learner.learn_kept(name, yes, no, about, looked, more=more, asked=asked, withdrawn=withdrawn)
+            self._note(yes, no)
+            return report
+
+        return self._learned(pool, work)
 
     def learn_many(
         self,
@@ -463,7 +463,7 @@ class LivingTagger:
         """Keep texts that were answered, so that their answers can be shown; the oldest make room."""
         for text in (text for side in sides for text in side):
             self._answered[digest(text)] = text
-        while len(self._answered) > MOST_ANSWERED:
+        while len(self._answered) > MOST_ANSWERED or sum(map(len, self._answered.values())) > MOST_CHARACTERS:
             del self._answered[next(iter(self._answered))]
 
 

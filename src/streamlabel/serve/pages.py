@@ -240,7 +240,7 @@ class Shown:
         return [
             *(file(name, content) for name, content in self._static.items()),
             Route("GET", path, login, "", scope=None),
-            Route("POST", path, take, "", scope=None, takes=FORM, most_bytes=MOST_BYTES, refused=refused),
+            Route("POST", path, take, "", scope=None, takes=FORM, most_bytes=1 << 10, lane="login", refused=refused),
         ]
 
     def page(self, living: Any, asked: Asked, found: Found) -> Reply:

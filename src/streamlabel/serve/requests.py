@@ -460,7 +460,8 @@ class Route:
     """One route of the service: method, path, and the function that answers.
 
     answer : from the living tagger and the request;   about : what it does, for those who ask
-    writes : whether it changes the model;   apart : it waits for no other request
+    writes : whether it changes the model
+    lane : the threads and the limit that it shares with others (`app.LANES`); loop: at once, by the event loop itself
     scope : what a token must allow (`access.SCOPES`), None for a route that needs none
     body, query, reply : their types; a route without a type of its reply is not in the OpenAPI document
     refuses : statuses beside those that every route may have;   by_id : the label in the path is its id
@@ -474,7 +475,7 @@ class Route:
     answer: AnswerTo
     about: str
     writes: bool = False
-    apart: bool = False
+    lane: str = ""
     scope: str | None = "read"
     body: type | None = None
     query: type | None = None
@@ -506,7 +507,8 @@ def parse_body(content: bytes, kind: type[Type]) -> Type:
     try:
         return msgspec.json.decode(content, type=kind)
     except msgspec.ValidationError as error:
-        parse_json(content)  # more may be wrong with it than its type
+        if "out of range" not in str(error):
+            parse_json(content)  # more may be wrong with it than its type
         raise Refusal(422, _told(str(error), kind)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refusal(400, f"the body is not JSON: {error}") from None

@@ -198,9 +198,9 @@ def for_texts(_: LivingTagger, __: Asked) -> Reply:
 
 ROUTES = (
     Route("GET", "/", index, "these routes", reply=types.IndexReply),
-    Route("GET", "/livez", live, "whether the process answers", apart=True, scope=None, reply=types.LiveReply),
+    Route("GET", "/livez", live, "whether the process answers", lane="loop", scope=None, reply=types.LiveReply),
     Route(
-        "GET", "/readyz", ready, "whether the newest revision can be read, and how many labels it has", apart=True,
+        "GET", "/readyz", ready, "whether the newest revision can be read, and how many labels it has", lane="apart",
         scope=None, reply=types.ReadyReply, refuses=(503,),
     ),
     Route(

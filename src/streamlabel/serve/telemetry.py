@@ -55,7 +55,10 @@ class Telemetry:
             registry=self._registry, buckets=SECONDS,
         )  # fmt: skip
         self._under_way = Gauge("streamlabel_http_requests_under_way", "Requests under way.", registry=self._registry)
-        gauges = ("revision", "The revision that answers."), ("n_labels", "Labels."), ("pool_texts", "Texts kept.")
+        gauges = (
+            ("revision", "The revision that answers."), ("n_labels", "Labels."), ("pool_texts", "Texts kept."),
+            ("lost_events", "Events of Label Studio that could not be written."),
+        )  # fmt: skip
         self._of_model = {
             name: Gauge(f"streamlabel_{name}", about, by_model, registry=self._registry) for name, about in gauges
         }
@@ -70,6 +73,7 @@ class Telemetry:
         self._of_model["revision"].labels(name).set_function(lambda: living.view().revision)
         self._of_model["n_labels"].labels(name).set_function(lambda: len(living.view().labels))
         self._of_model["pool_texts"].labels(name).set_function(lambda: len(living.recent))
+        self._of_model["lost_events"].labels(name).set_function(lambda: living.n_lost)
         self._ready.labels(name).set_function(lambda: not living.problem)
 
     def began(self) -> None:
