@@ -525,3 +525,88 @@ def test_small_requests_that_wait_too_long_are_answered_by_others(client: Any, m
         finally:
             go_on.set()
         assert held.result().json() == other.result().json()
+
+
+def test_whether_the_process_answers_waits_for_nothing(
+    client: Any, living: LivingTagger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, begun, view = threading.Event(), threading.Event(), living.view
+
+    def slowly() -> Any:
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        return view()
+
+    monkeypatch.setattr(living, "view", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        watching = pool.submit(client.get, "/readyz")
+        try:
+            assert begun.wait(PATIENCE)
+            assert pool.submit(client.get, "/livez").result(timeout=PATIENCE).json() == {"ok": True}
+        finally:
+            go_on.set()
+        assert watching.result().status_code == 200
+
+
+BROWSER = {"accept": "text/html"}
+
+
+def test_a_page_that_there_is_no_room_for_is_refused_as_a_page(
+    living: LivingTagger, loopback: Gate, testclient: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "MOST_UNDER_WAY", 0)
+    with testclient.TestClient(app.create_app(living, loopback), base_url="http://127.0.0.1:8000") as client:
+        for more, part in (({}, "<h1>"), ({"hx-request": "true"}, '<div id="error">')):
+            said = client.get("/ui/labels", headers=BROWSER | more)
+            assert (said.status_code, said.headers["retry-after"]) == (429, "1")
+            assert part in said.text
+            assert "too many requests are under way" in said.text
+        assert client.get("/labels").json() == {"error": "too many requests are under way; try again in a moment"}
+
+
+def test_a_page_that_fails_says_so_as_a_page_and_the_log_says_why(
+    client: Any, living: LivingTagger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(living, "reading", fails)
+    said = client.get("/ui/label?name=farming", headers=BROWSER)
+    assert (said.status_code, said.headers["content-type"]) == (500, "text/html; charset=utf-8")
+    assert app.FAILED in said.text
+    assert "a bug" not in said.text
+    assert "RuntimeError: a bug" in caplog.text
+
+
+def test_a_browser_is_told_in_a_page_that_there_is_none(client: Any) -> None:
+    said = client.get("/nope", headers=BROWSER)
+    assert (said.status_code, said.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "there is no such page" in said.text
+    assert "content-security-policy" in said.headers
+    assert client.get("/nope").json() == {"error": "Not Found"}
+    assert client.delete("/labels", headers=BROWSER).headers["allow"] == "GET, HEAD, POST"
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e999"])
+def test_a_number_that_is_too_large_is_json(client: Any, number: str) -> None:
+    body, kind = f'{{"threshold": {number}}}', {"content-type": "application/json"}
+    said = client.patch("/labels/farming", content=body, headers=kind)
+    assert (said.status_code, "threshold" in said.json()["error"]) == (422, True), said.text
+
+
+def test_a_text_that_is_kept_already_changes_nothing_about_the_pool(living: LivingTagger) -> None:
+    recent, tagger = RecentTexts(POOL[:3], 100), living.view().tagger
+    first = recent.pool(tagger)
+    recent.add(POOL[:2])
+    assert recent.pool(tagger) is first
+    recent.add(POOL[3:4])
+    assert recent.pool(tagger).texts == (POOL[2], POOL[0], POOL[1], POOL[3])
+
+
+def test_texts_that_were_answered_are_bounded_by_their_length_too(
+    living: LivingTagger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_tagger, "MOST_CHARACTERS", len(NO[0]) + len(NO[1]))
+    living.learn("football", YES[:2], [])
+    living.learn("hospitals", NO[:1], NO[1:2])
+    assert set(living._answered.values()) == set(NO[:2])

@@ -354,3 +354,24 @@ def test_there_is_time_for_a_body_at_the_end(monkeypatch: pytest.MonkeyPatch) ->
     assert app.SECONDS_FOR_BODY < server.SECONDS_FOR_REQUEST
     config: Any = make_server(lambda: None).config
     assert (config.limit_concurrency, config.timeout_graceful_shutdown, config.backlog) == (500, 30, 64)
+
+
+LOGIN = b"POST /ui/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+
+
+def test_those_who_log_in_slowly_keep_nobody_else_out(
+    living: LivingTagger, loopback: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They need no token: their requests have a small limit of their own, in number, size and time."""
+    with started(living, loopback) as service, ExitStack() as stack:
+        slow = [stack.enter_context(service.connect()) for _ in range(app.MOST_UNDER_WAY)]
+        for one in slow:
+            one.sendall(LOGIN + b"Content-Length: 100\r\n\r\nt")
+        wait_for(lambda: b" 429 " in slow[-1].recv(13, socket.MSG_PEEK))
+        assert service.suggest()[0] == 200
+    monkeypatch.setattr(app, "SECONDS_TO_LOG_IN", 0.3)
+    with started(living, loopback) as service, service.connect() as one, service.connect() as large:
+        one.sendall(LOGIN + b"Content-Length: 100\r\n\r\nt")
+        assert b" 408 " in everything(one)
+        large.sendall(LOGIN + b"Content-Length: 2000\r\n\r\n" + b"t" * 2000)
+        assert b"larger than 1 KiB" in everything(large)
