@@ -386,3 +386,30 @@ def test_one_model_that_is_gone_makes_all_not_ready(
     assert (said.status_code, said.json()) == (503, {"ok": False, "not_ready": ["news"]})
     assert several.get("/models/rows/readyz").status_code == 200
     assert several.get("/livez").status_code == 200
+
+
+def test_several_models_are_found_without_a_slash_and_by_their_pages(model: Path, tmp_path: Path, serving: Any) -> None:
+    other = Path(shutil.copytree(model, tmp_path / "other"))
+    with serving({one.name: LivingTagger(Tagger.open(one)) for one in (model, other)}) as client:
+        for path, place in {
+            "/models/other": "/models/other/", "/docs": "/", "/openapi.json": "/", "/ui": "/", "/ui/labels": "/",
+        }.items():  # fmt: skip
+            said = client.get(path, follow_redirects=False)
+            assert (said.status_code, said.headers.get("location")) == (303, place), path
+        assert client.get("/models/other").json()["service"] == "streamlabel"
+        said = client.get("/models/other/nope", headers={"accept": "text/html"})
+        assert (said.status_code, 'href="/models/other/ui/labels"' in said.text) == (404, True)
+        assert 'href="/ui/static/pages.css' in said.text
+        assert client.get("/ui/login").status_code == 200
+
+
+def test_a_pool_that_does_not_fit_into_what_is_remembered_is_refused(model: Path, tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from streamlabel.cli.serve import serve
+
+    pool = tmp_path / "pool.txt"
+    pool.write_text("".join(f"text {number}\n" for number in range(101)))
+    said = CliRunner().invoke(serve, [str(model), "--pool", str(pool), "--remember", "100"])
+    assert said.exit_code == 2
+    assert "the pool has 101 texts, and --remember keeps 100" in said.output

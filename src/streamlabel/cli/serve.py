@@ -126,6 +126,9 @@ def serve(
             models = (Path(stack.enter_context(TemporaryDirectory(prefix="streamlabel-"))) / "demo",)
             others = make_demo(models[0])
             texts = others if pool is None else texts
+        if remember is not None and len(set(texts)) > remember:
+            problem = f"the pool has {len(set(texts)):,} texts, and --remember keeps {remember:,}, its own included"
+            raise click.UsageError(f"{problem}; give a larger one, or none")
         names_of_models = _names(models)
         recent = RecentTexts(texts, remember or 0)
         living = {
@@ -157,6 +160,7 @@ def serve(
         page = None if results is None else ResultsPage(results)
         gate = Gate(names, known)
         server = make_server(create_app(served, gate, access_log=access_log, more=more, free=free, results=page))
+        sys.setswitchinterval(0.0005)  # s: who learns lets go of Python ten times as often, for those who ask meanwhile
         listener = listen(address, port)
         if access_log:
             log_requests(sys.stderr)
