@@ -35,6 +35,8 @@ def test_a_threshold_is_shown_set_and_taken_back(model: Path, call: Call, ask: A
     assert would["fires"] == did["fires"] == {"n_yes": n_fires(model, "football"), "n_looked_at": 300}
     assert did["fires"] != shown["fires"]
     call("rename", model, "football", "soccer")
+    assert "of 300 texts of fit (" in (said := call("threshold", model, "soccer").stdout)
+    assert "%), whatever pool it was learned with\n" in said
     assert f"learned with {record.threshold:.3f}" in call("threshold", model, "soccer").stdout
     assert ask("threshold", model, "soccer", "auto")["threshold"] == record.threshold
     assert Tagger.open(model).classifier_.thresholds_[-1] == record.threshold

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,6 +114,7 @@ def test_a_name_alone_that_says_nothing_is_refused(model: Path, call: Call, tmp_
     for options in ([], ["--no", no]):
         said = call("add-label", model, "L0231", *options, code=1).stderr
         assert "no yes example, and no word of its name is known here" in said
+        assert said.endswith("a model of 'fit --names static' (extra 'names') reads names by their meaning\n")
 
 
 def test_a_wrong_mark_between_tags_is_told(call: Call, tmp_path: Path) -> None:
@@ -267,6 +270,11 @@ def test_a_label_resembles_and_is_unlike() -> None:
     assert said[1] == "its answers go with health (+0.89); its answers go against hospitals (-1.87)"
     assert said[2] == "its classifier was learned from its own answers alone; yes is a score above 0.500"
     assert "resembles" not in "".join(report_lines(alone | {"neighbours": []}))
+    faint = [{"label": "health", "weight": 0.01}]
+    assert "go with" not in "".join(report_lines(alone | {"neighbours": faint}))
+    assert "it resembles health (+0.01)" in report_lines(found | {"neighbours": faint})
+    judged = found | {"neighbours": [], "pool": "fit", "n_background": 150, "fires": {"n_yes": 3, "n_looked_at": 150}}
+    assert "it fires on 3 of 150 texts of fit (2.0%); 150 others stood for no" in report_lines(judged)
 
 
 def test_words_that_fit_never_saw_are_told(model: Path, call: Call, ask: Ask, tmp_path: Path) -> None:
@@ -284,6 +292,13 @@ def test_words_that_fit_never_saw_are_told(model: Path, call: Call, ask: Ask, tm
         "ignored  cancel, zubscription, zebrafoo: not known to the model\n"
         in call("explain", model, texts[0], "hospitals").stdout
     )
+    named = ("add-label", model, "electricity-zebrafoo", "--about", "quxfoo", "--dry-run")
+    found = ask(*named)
+    assert (found["unknown_words"], found["words_read"]) == (["zebrafoo", "quxfoo"], ["electricity"])
+    printed = call(*named).stdout
+    assert "2 words of its name, description and yes texts are not known to the model: zebrafoo, quxfoo" in printed
+    assert "only 'electricity' of its name and description is known to the model\n" in printed
+    assert "of its name is known" not in call("add-label", model, "electricity", "--dry-run").stdout
     plain = write_texts(tmp_path / "plain.txt", [DATA.texts[i] for i in DATA.rows["hospitals"][:3]])
     assert ask("add-label", model, "hospitals", "--yes", plain, "--replace")["n_unknown_words"] == 0
 
@@ -425,3 +440,26 @@ def test_update_of_a_model_of_rows(tmp_path: Path, ask: Ask, call: Call) -> None
     assert (len(found["labels"]), found["n_fit"], found["n_new"], found["revision"]) == (3, 50, 30, 2)
     with ModelStore.open(tmp_path / "rows") as store:
         assert store.model(learning=False).reports_[0].n_rows == 80
+
+
+@pytest.mark.parametrize("form", ["{}\n", '{{"text": "{}"}}\n'])
+def test_a_pipe_is_one_text_a_line_or_what_it_begins_as(model: Path, ask: Ask, tmp_path: Path, form: str) -> None:
+    texts = [DATA.texts[i] for i in DATA.rows["hospitals"][:4]]
+    os.mkfifo(tmp_path / "63")
+    write = threading.Thread(target=(tmp_path / "63").write_text, args=("".join(map(form.format, texts)),))
+    write.start()
+    found = ask("add-label", model, "hospitals", "--yes", tmp_path / "63", "--dry-run")
+    write.join()
+    plain = write_texts(tmp_path / "yes.txt", texts)
+    expected = ask("add-label", model, "hospitals", "--yes", plain, "--dry-run")
+    assert found | {"seconds": 0} == expected | {"seconds": 0}
+
+
+def test_tags_that_look_like_ids_are_told(tmp_path: Path, call: Call) -> None:
+    rows = [json.dumps({"text": text, "tags": [f"row {at}"]}) for at, text in enumerate(DATA.texts[:40])]
+    (tmp_path / "ids.jsonl").write_text("\n".join(rows))
+    said = call("fit", tmp_path / "m", tmp_path / "ids.jsonl", "--dry-run").stderr
+    assert "warning: 40 of 40 labels have one row each; are these tags, or ids? (--labels)" in said
+    rows = [json.dumps({"text": text, "tags": [f"row {at // 2}"]}) for at, text in enumerate(DATA.texts[:80])]
+    (tmp_path / "tags.jsonl").write_text("\n".join(rows))
+    assert "one row each" not in call("fit", tmp_path / "m", tmp_path / "tags.jsonl", "--dry-run").stderr

@@ -6,9 +6,10 @@ import csv
 import io
 import json
 import logging
+import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,14 +18,15 @@ import click
 
 from streamlabel.cli.models import actor_option, dry_run_option, has_texts, known_label, model_argument, new_label_name
 from streamlabel.cli.options import FileOptions, file_options, read_set, read_texts, say_guess, text_rows
-from streamlabel.cli.output import estimate_lines, fires_lines, json_option, note, percent_of, plural, write
+from streamlabel.cli.output import GUESS, estimate_lines, fires_lines, json_option, note, percent_of, plural, write
 from streamlabel.data.csv_table import guarded
 from streamlabel.data.files import replacing, source_name
 from streamlabel.data.load import TextRow
 from streamlabel.errors import ConflictError, DataError, NotFoundError, did_you_mean
 from streamlabel.store.model_store import ModelStore
 from streamlabel.tagging import learn_report
-from streamlabel.tagging.learn_report import LearnReport
+from streamlabel.tagging.learn_report import LearnReport, unknown_words
+from streamlabel.tagging.names import spelled
 from streamlabel.tagging.questions import Question
 from streamlabel.tagging.tagger import Tagger
 from streamlabel.tagging.text_answers import ENOUGH, TextIndex
@@ -36,7 +38,8 @@ NO = {"0", "0.0", "no", "n", "false", "f", "reject"}
 UNKNOWN = {"", "none", "null", "nan", "?", "unknown", "ignore"}
 SHOWN_WORDS = 8
 SHOWN, SHOWN_TO_ASK = 200, 600  # characters of a text
-NO_IDEA = 5  # noes without a yes after which nothing is known about a label
+SHOWN_WEIGHT = 0.05  # of a label whose answers are alike, where the past was not used
+BY_MEANING = "a model of 'fit --names static' (extra 'names') reads names by their meaning"
 NOTHING_LEFT = "no text of the pool is left to ask about"
 
 
@@ -117,7 +120,8 @@ def add_label(
                 raise DataError(problem, source=model)
             data, _ = read_set(file, options, n_features=store.n_features)
             found = _learn_rows(store, name, data, column or name, dry_run=dry_run)
-    write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found, "row" if tagger is None else "text")))
+    unit = "row" if tagger is None else "text"
+    write(found, as_json=as_json, text=lambda: "\n".join(report_lines(found, unit, about)))
 
 
 def _told(record: logging.LogRecord) -> bool:
@@ -158,8 +162,15 @@ def _learn_texts(
     if dry_run:
         tagger = tagger.in_memory()
     learn: Callable[..., LearnReport] = tagger.learn_more if more else tagger.relearn if replace else tagger.learn
-    report = learn(name, *answers, **given)
-    return report_data(report, None if dry_run else store.revision)
+    try:
+        report = learn(name, *answers, **given)
+    except DataError as error:
+        if f"label {name!r} has no yes example" not in error.problem or tagger.names == "static":
+            raise
+        raise DataError(f"{error.problem}; {BY_MEANING}") from None
+    read = [spelled(f"{name} {given['about']}")] if report.name_gain and tagger.names == "words" else []
+    found = report_data(report, None if dry_run else store.revision)
+    return found | {"words_read": unknown_words(tagger.vectorizer_, read, but_known=True)}
 
 
 def _learn_rows(
@@ -231,7 +242,7 @@ def report_data(report: LearnReport, revision: int | None) -> dict[str, Any]:
     return learn_report.report_data(report) | {"revision": revision}
 
 
-def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
+def report_lines(found: dict[str, Any], unit: str = "text", about: str = "") -> list[str]:
     stored = "not stored (--dry-run)" if found["revision"] is None else f"on the disk as revision {found['revision']}"
     gain = f" (worth {found['clarity']['gain']:.1f} points in trials)" if found["clarity"] else ""
     past = f"the past was used{gain}" if found["used_past"] else "its classifier was learned from its own answers alone"
@@ -241,34 +252,41 @@ def report_lines(found: dict[str, Any], unit: str = "text") -> list[str]:
         parts += [f"its name (names are worth {found['name_gain']:.1f} points in trials)"] if found["name_gain"] else []
         given = " and ".join(part for part in parts if part)
         past = "the past was used" if found["used_past"] else "the past was not used"
+    others = f"; {found['n_background']:,} others stood for no" if found["pool"] and found["n_background"] else ""
     return [
         f"learned {found['name']!r} from {given} in {found['seconds']:.2f} s; {stored}",
         *_likeness(found["neighbours"], used=found["used_past"]),
         f"{past}; yes is a score above {found['threshold']:.3f}",
-        *fires_lines(found["fires"], unit, found["pool"]),
-        *estimate_lines(found["estimate"]),
-        *_unknown_lines(found["n_unknown_words"], found["unknown_words"]),
+        *fires_lines(found["fires"], unit, found["pool"], others),
+        *estimate_lines(found["estimate"], found["n_yes"], found["n_no"]),
+        *_unknown_lines(found, about),
     ]
 
 
-def _unknown_lines(number: int, words: Sequence[str]) -> list[str]:
-    """Which words of the name and the answers count for nothing, and what to do about it."""
+def _unknown_lines(found: dict[str, Any], about: str) -> list[str]:
+    """Which words of the name and the answers count for nothing, and what is left of the name."""
+    number, words, read = found["n_unknown_words"], found["unknown_words"], found.get("words_read")
     if not number:
         return []
+    name, named = ("its name, description", "its name and description") if about else ("its name", "its name")
     shown = ", ".join(words[:SHOWN_WORDS]) + (", ..." if number > SHOWN_WORDS else "")
     are, they = ("is", "it is") if number == 1 else ("are", "they are")
-    what = f"{plural(number, 'word')} of its name and yes texts {are} not known to the model: {shown}"
-    return [f"{what}; {they} ignored until the next fit"]
+    what = f"{plural(number, 'word')} of {name} and yes texts {are} not known to the model: {shown}"
+    lines = [f"{what}; {they} ignored until the next fit"]
+    if read and {*re.findall(r"\w+", spelled(f"{found['name']} {about}").lower())} & {*words}:
+        lines.append(f"only {', '.join(map(repr, read))} of {named} {'are' if read[1:] else 'is'} known to the model")
+    return lines
 
 
 def _likeness(neighbours: list[dict[str, Any]], *, used: bool) -> list[str]:
     """What it resembles; where its classifier does not lean on that, only which labels have such answers."""
+    shown = [near for near in neighbours if used or abs(near["weight"]) >= SHOWN_WEIGHT]
     like, unlike = (
-        ", ".join(f"{near['label']} ({near['weight']:+.2f})" for near in neighbours if (near["weight"] > 0) is positive)
+        ", ".join(f"{near['label']} ({near['weight']:+.2f})" for near in shown if (near["weight"] > 0) is positive)
         for positive in (True, False)
     )
     words = ("it resembles", "it is unlike") if used else ("its answers go with", "its answers go against")
-    if not used and not neighbours:
+    if not used and not like and not unlike:
         return []
     parts = [f"{words[0]} {like or 'no label that is known'}"] if like or used else []
     return ["; ".join([*parts, *([f"{words[1]} {unlike}"] if unlike else [])])]
@@ -355,6 +373,7 @@ def _ask(tagger: Tagger, label: str, texts: list[str], n: int) -> None:
     pool = tagger.pool(texts)
     left, judged = pool, pool if len(pool.texts) >= ENOUGH else None
     given: list[bool] = []
+    told = False
     for _ in range(n):
         questions = tagger.next(label, left, 1)
         if not questions:
@@ -373,8 +392,9 @@ def _ask(tagger: Tagger, label: str, texts: list[str], n: int) -> None:
         report = learn_report.report_data(tagger.answer(label, question.text, said == "y", pool=judged))
         given.append(said == "y")
         click.echo(_moved(report))
-        if report["n_yes"] == 0 and report["n_no"] == NO_IDEA:
-            click.echo("so far a guess: find a text that it applies to ('add-label --more --yes FILE'), or describe it")
+        if not told and GUESS in estimate_lines(report["estimate"], report["n_yes"], report["n_no"]):
+            click.echo(GUESS)
+            told = True
     stored = f"on the disk as revision {tagger.store.revision}" if given else "nothing was changed"
     click.echo(f"{plural(len(given), 'answer')}, {sum(given)} yes and {len(given) - sum(given)} no; {stored}")
 

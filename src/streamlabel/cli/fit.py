@@ -11,7 +11,7 @@ import numpy as np
 
 from streamlabel.cli.models import actor_option, dry_run_option, megabytes, model_argument, new_model_path, say_twins
 from streamlabel.cli.options import FileOptions, dense_if_full, file_options, read_set
-from streamlabel.cli.output import json_option, note, plural, write
+from streamlabel.cli.output import json_option, note, plural, remark, write
 from streamlabel.data.files import available_memory
 from streamlabel.data.load import TextColumns
 from streamlabel.data.text import TextVectorizer
@@ -23,6 +23,8 @@ from streamlabel.streaming.fit_plan import RATE, FitSize, check_fit_memory
 from streamlabel.tagging.tagger import Tagger
 from streamlabel.tagging.vectorizers import make_vectorizer
 from streamlabel.types import Dataset, TextDataset
+
+FEWEST, SINGLE = 20, 0.9  # labels, and the share of them with one row, from which they are hardly tags
 
 
 @click.command()
@@ -112,6 +114,11 @@ def fit(
         return
     data, columns = read_set(file, FileOptions.of(arguments), learning=True)
     say_twins(data.label_names)
+    n_single = int((np.bincount(data.Y.indices, minlength=data.n_labels) == 1).sum())
+    if data.n_labels >= FEWEST and n_single > SINGLE * data.n_labels:
+        remark(
+            f"warning: {n_single:,} of {data.n_labels:,} labels have one row each; are these tags, or ids? (--labels)"
+        )
     chosen = _vectorizer(data, vectorizer, numbers, max_features, min_df)
     if prune is not None and prune != "auto" and not prune.isdecimal():
         raise click.BadParameter(f"{prune!r} is neither a number nor auto", param_hint="--prune")

@@ -116,18 +116,18 @@ def _share(estimate: dict[str, Any] | None, measure: str) -> str:
 
 def _card(one: dict[str, Any], known: LabelExamples | None, learned: float) -> str:
     """One label in words; ``learned`` is the threshold that its estimate is for."""
-    given = f"{one['n_yes']:,} yes and {one['n_no']:,} no"
+    n_yes, n_no, asked = one["n_yes"], one["n_no"], ""
     if known is not None and len(known.answers):
-        n_yes, n_asked = int(known.answers.sum()), int(known.asked.sum())
-        given = f"{n_yes} yes and {len(known.answers) - n_yes} no, {plural(n_asked, 'answer')} of these to questions"
+        n_yes, n_no = int(known.answers.sum()), int((~known.answers).sum())
+        asked = f", {plural(int(known.asked.sum()), 'answer')} of these to questions"
     lines = [
         f"{one['name']}: id {one['id']}, {one['origin']}, since revision {one['born']} ({one['born_at'][:10]})",
         *([known.about] if known is not None and known.about else []),
-        f"learned from {given}; yes is a score above {one['threshold']:.3f}",
+        f"learned from {n_yes:,} yes and {n_no:,} no{asked}; yes is a score above {one['threshold']:.3f}",
     ]
     if one["estimate"] is not None and learned != one["threshold"]:
         lines.append(f"at the threshold that it was learned with, {learned:.3f}:")
-    return "\n".join([*lines, *estimate_lines(one["estimate"])])
+    return "\n".join([*lines, *estimate_lines(one["estimate"], n_yes, 0 if known is None else n_no)])
 
 
 @click.command()
@@ -387,7 +387,8 @@ def _shown(found: dict[str, Any], only_asked: bool, unit: str) -> list[str]:
     if "expected" in found:
         right, finds = found["expected"]["precision"], found["expected"]["recall"]
         lines.append(f"about {right:.0%} of its yes should be right; it should find about {finds:.0%} of its {unit}s")
-    lines += fires_lines(found["fires"], unit, found.get("pool", "fit"))
+    whatever = "" if "pool" in found else ", whatever pool it was learned with"
+    lines += fires_lines(found["fires"], unit, found.get("pool", "fit"), whatever)
     lines += estimate_lines(found.get("estimate"))
     if not only_asked:
         stored = f"on the disk as revision {found['revision']}"

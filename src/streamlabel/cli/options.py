@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -197,7 +198,7 @@ def _begins_as_xc(head: bytes) -> bool:
 def read_texts(path: str, options: FileOptions, other: str | None = None) -> Iterator[TextRow]:
     """Texts one at a time: JSONL or CSV, else one a line (``.txt``, ``--format lines``). A guess is said.
 
-    Standard input is any of them, by how it begins.
+    Standard input, and a pipe such as <(...) of a shell, is any of them, by how it begins.
     """
     _check(path)
     if options.format == "lines" or (options.format is None and path.endswith((".txt", ".txt.gz"))):
@@ -205,10 +206,10 @@ def read_texts(path: str, options: FileOptions, other: str | None = None) -> Ite
             raise DataError("one text a line, without ids; --id is for JSONL and CSV", source=path)
         yield from read_text_lines(path)
         return
-    source, head = replayable(path)
+    source, head = replayable(io.BytesIO(Path(path).read_bytes()) if Path(path).is_fifo() else path)
     _check_array(path, head, options.format)
-    if path == "-" and options.format is None and options.text is None and _begins_as_lines(head):
-        remark("standard input: taken for one text a line (--format csv or --format jsonl overrides)")
+    if _is_stream(path) and options.format is None and options.text is None and _begins_as_lines(head):
+        remark(f"{source_name(path)}: taken for one text a line (--format csv or --format jsonl overrides)")
         yield from read_text_lines(source)
         return
     format = options.format or _told(path, head)
@@ -239,13 +240,17 @@ def say_guess(path: str, columns: TextColumns | None, *, offered: bool = True) -
 
 def _told(path: str, head: bytes) -> str:
     """The format of a file, by its name or how it begins."""
-    if path == "-":
+    if _is_stream(path):
         return "jsonl" if head.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{" else "csv"
     try:
         return format_of(path)
     except DataError as error:
         error.hint_value += ", lines"  # which have no tags, so that no reader of sets knows them
         raise
+
+
+def _is_stream(path: str) -> bool:
+    return path == "-" or Path(path).is_fifo()
 
 
 def _begins_as_lines(head: bytes) -> bool:

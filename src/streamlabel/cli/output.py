@@ -93,19 +93,25 @@ def plural(number: int, word: str) -> str:
 OFTEN = 0.2
 
 
-def fires_lines(fires: dict[str, int] | None, unit: str, pool: str = "fit") -> list[str]:
-    """How often a label fires, and what to do where that is very often."""
+def fires_lines(fires: dict[str, int] | None, unit: str, pool: str = "fit", more: str = "") -> list[str]:
+    """How often a label fires (``more`` is said of that, too), and what to do where that is very often."""
     if fires is None:
         return []
     n_yes, n_texts = fires["n_yes"], fires["n_looked_at"]
     of = "the pool" if pool == "given" else "fit"
-    line = f"it fires on {n_yes:,} of {plural(n_texts, unit)} of {of} ({n_yes / n_texts:.1%})"
+    line = f"it fires on {n_yes:,} of {plural(n_texts, unit)} of {of} ({n_yes / n_texts:.1%}){more}"
     often = "that is often: give more no answers, or raise the threshold with 'streamlabel threshold'"
     return [line, often] if n_yes > OFTEN * n_texts else [line]
 
 
-def estimate_lines(estimate: dict[str, Any] | None) -> list[str]:
-    """How good a label is thought to be, in words."""
+GUESS = (
+    "so far a guess: find a text that it applies to ('add-label --more --yes FILE'), or describe it (--more --about)"
+)
+NO_IDEA = 5  # noes without a yes after which nothing is known about a label
+
+
+def estimate_lines(estimate: dict[str, Any] | None, n_yes: int = 1, n_no: int = 0) -> list[str]:
+    """How good a label is thought to be, in words; n_yes, n_no: the answers that it was learned from."""
     if estimate is None:
         return []
     rate, recall, precision = (estimate[key] for key in ("rate", "recall", "precision"))
@@ -115,6 +121,8 @@ def estimate_lines(estimate: dict[str, Any] | None) -> list[str]:
     ]
     if estimate["n_asked"] == estimate["n_pool"]:
         lines.append(f"counted on {estimate['n_pool']:,} answers of the sample, each under a classifier without it")
+    elif not n_yes and n_no >= NO_IDEA:
+        lines.append(GUESS)
     elif precision is not None and precision["low"] < 0.5:
         lines.append("answer some questions to be surer: 'streamlabel next'")
     return lines

@@ -24,8 +24,8 @@ from streamlabel.tagging.names import spelled
 from streamlabel.tagging.text_answers import Answers
 
 
-def unknown_words(vectorizer: Any, texts: Iterable[str]) -> list[str]:
-    """The words of the texts that are not in the vocabulary, those of the most texts first, else as they come.
+def unknown_words(vectorizer: Any, texts: Iterable[str], *, but_known: bool = False) -> list[str]:
+    """The words of the texts that are not in the vocabulary (or are), those of the most texts first, else as they come.
 
     Pieces of words and runs of them are no words; a vectoriser without a vocabulary knows every word.
     """
@@ -37,7 +37,7 @@ def unknown_words(vectorizer: Any, texts: Iterable[str]) -> list[str]:
     n_texts: Counter[str] = Counter()
     for text in texts:
         words = dict.fromkeys(analyse(text))
-        n_texts.update(word for word in words if word not in known and " " not in word)
+        n_texts.update(word for word in words if (word in known) is but_known and " " not in word)
     return [word for word, _ in n_texts.most_common()]
 
 
@@ -73,8 +73,8 @@ class LearnReport:
     estimate : how good it is thought to be on texts like those of the pool, or of the sample; None if it has neither
     pool : where the pool came from: "given", "fit" or "" for none
     name_gain : what names are worth in trials, in points; 0 if the name was not used
-    n_unknown_words, unknown_words : words of the name and of new yes texts that the vectoriser does not know, and from
-        which nothing is learned: how many, and up to 20 of them, the name's first, then those of the most texts
+    n_unknown_words, unknown_words : words of the name, the description and new yes texts that the vectoriser does not
+        know, and from which nothing is learned: how many, and up to 20, the name's first, then those of the most texts
     clarity : how clear it was in trials that the past is (or is not) of use; None if nothing was tried
     """
 
@@ -135,7 +135,8 @@ def report_answers(
     if known is not None:
         n_yes, n_no = int(known.answers.sum()), int((~known.answers).sum())
     gain = 0.0 if facts is None or not any(facts[0].weights) else facts[0].gain
-    named = unknown_words(vectorizer, [spelled(answers.name)] if gain else [])
+    about = "" if known is None else known.about
+    named = unknown_words(vectorizer, [spelled(f"{answers.name} {about}")] if gain else [])
     told = unknown_words(vectorizer, (key for key in answers.yes if isinstance(key, str)))
     unknown = list(dict.fromkeys([*named, *told]))
     estimate = None if known is None else known.estimate
