@@ -101,7 +101,11 @@ def test_five_noes_and_no_yes_are_no_idea(model: Path, pool: Path, call: Call) -
     assert "1 word of its name and yes texts is not known to the model: zebrafoo" in learned
     said = call("next", model, "electricity zebrafoo", "--pool", pool, "--ask", input="n\n" * 6).stdout
     assert said.count(guess) == 1
+    card = call("labels", model, "electricity zebrafoo").stdout
+    assert (guess in card, "answer some questions" in card) == (True, False)
+    assert guess in call("next", model, "electricity zebrafoo", "--pool", pool, "--ask", input="n\n").stdout
     assert guess not in call("next", model, "football", "--pool", pool, "--ask", input="n\n" * 6).stdout
+    assert guess not in call("labels", model, "football").stdout
 
 
 def test_the_end_of_the_input_ends_the_questions(model: Path, pool: Path, call: Call) -> None:
@@ -240,3 +244,19 @@ def test_a_text_without_a_known_word_gets_no_yes(model: Path, tmp_path: Path, as
     assert [any(row["yes"]) for row in best] == [False, True]
     assert call("explain", model, "zzzz", "football").stdout.startswith("football: no,")
     assert Tagger.open(model).predict(["zzzz", ""]) == [[], []]
+
+
+def test_history_says_which_answer_a_revision_brought(model: Path, pool: Path, call: Call) -> None:
+    call("next", model, "football", "--pool", pool, "--ask", input="y\nn\ny\nu\nn\nq\n")
+    call("threshold", model, "football", "0.25")
+    told = [line.split(maxsplit=4)[4] for line in call("history", model).stdout.splitlines()[1:7]]
+    assert told[:2] == ["threshold  football to 0.25", "relearn    football: 1 answer, no"]
+    assert told[2] == "undo       to 4"
+    assert told[3] == "relearn    football: 1 answer", "what was taken back is in the history, and its answer is gone"
+    assert told[4:] == ["relearn    football: 1 answer, no", "relearn    football: 1 answer, yes"]
+    yes = pool.parent / "found.txt"
+    yes.write_text(DATA.unseen[0])
+    call("add-label", model, "football", "--more", "--yes", yes)
+    told = [line.split(maxsplit=4)[4] for line in call("history", model, "-n", "4").stdout.splitlines()[1:]]
+    assert told[0] == "relearn    football", "a text that was found answers no question"
+    assert told[2] == "relearn    football: 1 answer", "which one is not told any more"

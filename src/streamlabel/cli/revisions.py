@@ -39,8 +39,12 @@ def history(model: Path, label: str | None, most: int | None, as_json: bool) -> 
     """Every revision of MODEL, newest first; for LABEL, those that changed it (by any name that it had)."""
     with StoredModel.read(model) as store:
         revisions = _history_of(store, label)[:most]
+        told = _answers(store, revisions)
     data = [dataclasses.asdict(revision) for revision in revisions]
-    rows = [[str(r.number), r.at[:19].replace("T", " "), r.actor, r.action, _detail(r)] for r in revisions]
+    rows = [
+        [str(r.number), r.at[:19].replace("T", " "), r.actor, r.action, _detail(r) + told.get(r.number, "")]
+        for r in revisions
+    ]
     header = ["revision", "when", "who", "what", ""]
     write(data, as_json=as_json, text=lambda: format_table(header, rows, right=(0,)))
 
@@ -157,6 +161,21 @@ def _history_of(store: StoredModel, label: str | None) -> list[Revision]:
         raise NotFoundError(f"{error.args[0]}; {close}") from None
 
 
+def _answers(store: StoredModel, revisions: list[Revision]) -> dict[int, str]:
+    """Which answers to questions taught labels further, by the number of the revision."""
+    if not any(one.action == "relearn" for one in revisions):
+        return {}
+    from streamlabel.tagging.examples import answers_by_revision  # with scikit-learn, which takes a second
+
+    found = answers_by_revision(store, revisions)
+    return {number: _in_words([yes for _, yes in answers]) for number, answers in found.items() if answers}
+
+
+def _in_words(answers: list[bool | None]) -> str:
+    said = "" if None in answers else ", " + ", ".join("yes" if yes else "no" for yes in answers)
+    return f": {plural(len(answers), 'answer')}{said}"
+
+
 def _revision_before(store: StoredModel, label: str) -> int:
     """The revision before a label's last change."""
     number = _history_of(store, label)[0].number - 1
@@ -210,6 +229,8 @@ def _detail(revision: Revision) -> str:
     detail = revision.detail if isinstance(revision.detail, dict) else {}
     if revision.action == "rename":
         return f"{detail.get('label')} -> {detail.get('to')}"
+    if revision.action in ("relearn", "threshold"):
+        return " to ".join(str(detail[key]) for key in ("label", "to") if key in detail)
     if revision.action == "rollback":
         return f"{detail['label']} to revision {detail.get('to')}" if "label" in detail else f"to {detail.get('to')}"
     named = detail.get("labels")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.errors import DataError
+from streamlabel.store.history import Revision
 from streamlabel.streaming.calibration import Estimate
 from streamlabel.streaming.found import Examples
 from streamlabel.streaming.kept_rows import stack
@@ -144,6 +146,48 @@ class LabelExamples:
             return cls(found, digests, answers, asked, str(content["about"]), known)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"the answers of a label are damaged: {error}", source=source) from error
+
+
+def revisions_that_taught(
+    history: Sequence[Revision], label: str, learned: Collection[int]
+) -> tuple[list[int], dict[int, int | None]]:
+    """The revisions that learned a label on the way to now, oldest first, and for each that did the one before it.
+
+    history : newest first;   learned : all revisions that learned it, those that were undone, too
+    """
+    oldest = history[-1].number if history else 0
+    newest: int | None = max((number for number in learned if number < oldest), default=None)
+    before, last, path = dict[int, int | None](), dict[int, int | None](), list[int]()
+    for one in reversed(history):
+        if one.number in learned:
+            before[one.number], newest = newest, one.number
+        elif one.action in ("undo", "rollback") and one.detail.get("label", label) == label:
+            newest = last.get(one.detail["to"], newest)
+        last[one.number] = newest
+    while newest is not None:
+        path, newest = [newest, *path], before.get(newest)
+    return path, before
+
+
+def answers_by_revision(store: Any, revisions: Iterable[Revision]) -> dict[int, list[tuple[bytes, bool | None]]]:
+    """The answers to questions that revisions brought, (digest, yes), or (b"", None) where it is not told which.
+
+    The newest answers of a label come last. So they are told going back, until a revision brought none that is new.
+    """
+    found: dict[int, list[tuple[bytes, bool | None]]] = {}
+    for label in {one.detail["label"] for one in revisions if one.action == "relearn"} & {*store.label_names}:
+        number = store.label_names.index(label)
+        with suppress(DataError):  # doctor tells of damaged answers
+            if not (parts := store.beside(number)):
+                continue
+            known = LabelExamples.from_parts(parts, store.n_features, store.path)
+            asked = {at: int(estimate["n_asked"]) for at, estimate in store.estimates_since(number)}
+            path, before = revisions_that_taught(store.history(), label, asked)
+            found |= {at: [(b"", None)] * max(0, n - asked.get(before.get(at) or 0, 0)) for at, n in asked.items()}
+            left = [(known.digests[at].tobytes(), bool(known.answers[at])) for at in np.flatnonzero(known.asked)]
+            while path and (n := len(found[path[-1]])):
+                found[path.pop()], left = [*left[-n:]], left[:-n]
+    return found
 
 
 def _estimate_content(estimate: Estimate) -> dict[str, Any]:
