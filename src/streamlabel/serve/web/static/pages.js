@@ -21,6 +21,13 @@
     notice.appendChild(said);
   }
   document.addEventListener("htmx:beforeRequest", function () { say(""); });
+  document.addEventListener("htmx:beforeSwap", function (event) { // an error that is no page, as JSON or of a proxy
+    var reply = event.detail.xhr, message = "The service answered with an error (" + reply.status + ").";
+    if (!event.detail.isError || /id="error"/.test(reply.responseText)) return;
+    try { message = JSON.parse(reply.responseText).error || message; } catch (_) { /* no JSON */ }
+    event.detail.shouldSwap = false;
+    say(message);
+  });
   document.addEventListener("htmx:responseError", function (event) {
     var more = event.target.querySelector && event.target.querySelector("details[data-needed]");
     if (more) more.open = true;
