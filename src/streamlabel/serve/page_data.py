@@ -20,6 +20,7 @@ from streamlabel.serve.pages import Fields, Found, Page, link, number_field, tex
 from streamlabel.store.history import LabelChange, LabelRecord, Revision
 from streamlabel.store.stored_rows import FOUND
 from streamlabel.streaming.calibration import estimate_data, sigmoid, threshold_of_precision
+from streamlabel.tagging.examples import answers_by_revision, revisions_that_taught
 from streamlabel.tagging.explain import explanation_data
 from streamlabel.tagging.tagger import Tagger
 from streamlabel.tagging.text_answers import TextPool, digest, filled_rows
@@ -44,14 +45,10 @@ def status(living: LivingTagger) -> dict[str, Any]:
     """The model and the pool in a few numbers: what every page says at its foot."""
     view = living.view()
     return {
-        "revision": view.revision,
-        "n_labels": len(view.labels),
-        "n_pool": len(living.recent),
-        "remembers": living.recent.most,
-        "read_only": living.read_only,
-        "takes_rows": view.takes_rows,
+        "revision": view.revision, "n_labels": len(view.labels), "n_pool": len(living.recent),
+        "remembers": living.recent.most, "read_only": living.read_only, "takes_rows": view.takes_rows,
         "problem": bool(living.problem),
-    }
+    }  # fmt: skip
 
 
 def try_text(living: LivingTagger, text: str | None) -> dict[str, Any]:
@@ -88,7 +85,9 @@ def asking(living: LivingTagger, label: str, skipped: Iterable[str] = ()) -> dic
         check_known(label, view.labels)
         known = tagger.examples(label)
         if known is None:
-            raise Refusal(409, f"the answers that {label!r} was learned from are not kept; none can be added")
+            of_fit = "was learned by fit, from all of its texts; fit again to change it"
+            why = of_fit if view.labels[label].origin == "fit" else "has no answers that are kept; none can be added"
+            raise Refusal(409, f"label {label!r} {why}")
         answered = {one.tobytes(): bool(yes) for one, yes in zip(known.digests, known.answers, strict=True)}
         question = None
         if len(pool.texts):
@@ -110,7 +109,7 @@ def asking(living: LivingTagger, label: str, skipped: Iterable[str] = ()) -> dic
         "mine": _is_answer(last, label, living.actor),
         "question": question,
         "skipped": left_out,
-        "ranking": _ranking(view.labels[label], pool, scores, answered, TOP),
+        "ranking": _ranking(view.labels[label], pool, scores, answered),
         "others": others,
         "curve": curve,
     }
@@ -218,7 +217,7 @@ def label_card(living: LivingTagger, label: str) -> dict[str, Any]:
         for key, (yes, asked) in reversed(given.items())
         if key in texts
     ]
-    unsure = _ranking(record, pool, scores, {key: yes for key, (yes, _) in given.items()}, TOP, doubt=True)
+    unsure = _ranking(record, pool, scores, given, doubt=True)
     return row | {
         "about": "" if known is None else known.about,
         "kept": known is not None,
@@ -280,12 +279,17 @@ def near_labels(view: View, label: str, pool: TextPool) -> dict[str, Any]:
 
 
 def history(living: LivingTagger, page: int) -> dict[str, Any]:
-    """A page of revisions, newest first, and which of them can be undone."""
+    """A page of revisions, newest first, which answers they brought, and which of them can be undone."""
     with living.reading() as (view, tagger):
         revisions, last = tagger.store.history(), _last_change(tagger)
-    n_pages = max(1, -(-len(revisions) // ON_A_PAGE))
-    page = min(max(page, 1), n_pages)
-    shown = [_revision(one, view) for one in revisions[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]]
+        n_pages = max(1, -(-len(revisions) // ON_A_PAGE))
+        page = min(max(page, 1), n_pages)
+        revisions = revisions[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
+        told = answers_by_revision(tagger.store, revisions)
+    texts = living.texts_of(key for answers in told.values() for key, _ in answers)
+    shown = [_revision(one, view) for one in revisions]
+    for one in shown:
+        one["answers"] = [{"yes": yes, "text": texts.get(key)} for key, yes in told.get(one["number"], ())]
     return {"newest": view.revision, "undo": last and last.number, "page": page, "n_pages": n_pages, "revisions": shown}
 
 
@@ -354,20 +358,10 @@ def _label_row(record: LabelRecord, estimate: Any, rate: float | None, n_looked_
         error = math.sqrt(both * (1 - both) * (1 / n_now + 1 / max(n_then, 1)))
         moved = abs(rate - then) > SURE * error
     return {
-        "id": record.id,
-        "name": record.name,
-        "origin": record.origin,
-        "n_yes": record.n_yes,
-        "n_no": record.n_no,
-        "born": record.born,
-        "born_at": record.born_at,
-        "age": age(record.born_at),
-        "threshold": _finite(record.threshold),
-        "estimate": known,
-        "rate_then": then,
-        "rate_now": rate,
-        "moved": moved,
-    }
+        "id": record.id, "name": record.name, "origin": record.origin, "n_yes": record.n_yes, "n_no": record.n_no,
+        "born": record.born, "born_at": record.born_at, "age": age(record.born_at),
+        "threshold": _finite(record.threshold), "estimate": known, "rate_then": then, "rate_now": rate, "moved": moved,
+    }  # fmt: skip
 
 
 def _listed(value: Any) -> Any:
@@ -379,11 +373,12 @@ def _value(estimate: Any) -> float:
 
 
 def _curve(tagger: Tagger, label: str) -> list[dict[str, Any]]:
-    number = tagger.classifier_.state_.names.number(label)
-    found = []
-    for revision, stored in tagger.store.estimates_since(number):
-        single = ("n_asked", "of_name", "reached", "alone")
-        estimate = estimate_data({key: value if key in single else _listed(value) for key, value in stored.items()})
+    """The estimates of a label each time that it was learned, but for what was undone."""
+    points = dict(tagger.store.estimates_since(tagger.classifier_.state_.names.number(label)))
+    single, found = ("n_asked", "of_name", "reached", "alone"), []
+    for revision in revisions_that_taught(tagger.store.history(), label, points)[0]:
+        stored = points[revision].items()
+        estimate = estimate_data({key: value if key in single else _listed(value) for key, value in stored})
         assert estimate is not None
         kept = {key: estimate.get(key) for key in ("precision", "recall", "n_asked", "reached", "alone")}
         found.append({"revision": revision} | kept)
@@ -432,21 +427,19 @@ def _ranking(
     record: LabelRecord,
     pool: TextPool,
     scores: FloatArray,
-    answered: Mapping[bytes, bool],
-    n: int,
+    answered: Mapping[bytes, Any],
     *,
     doubt: bool = False,
 ) -> list[dict[str, Any]]:
-    """The texts of the pool with the highest scores; or, in doubt, those without an answer next to the threshold."""
+    """The texts of the pool without an answer that have the highest scores; or, in doubt, are next to the threshold."""
     order = np.argsort(np.abs(scores - record.threshold) if doubt else -scores, kind="stable")
     found: list[dict[str, Any]] = []
     for at in order:
-        said = answered.get(pool.digests[at].tobytes())
-        if len(found) == n or (doubt and math.isinf(record.threshold)):
+        if len(found) == TOP or (doubt and math.isinf(record.threshold)):
             break
-        if said is None or not doubt:
+        if pool.digests[at].tobytes() not in answered:
             chance, fires = _chance(record, scores[at]), bool(scores[at] > record.threshold)
-            found.append({"text": pool.texts[at], "probability": chance, "fires": fires, "answer": said})
+            found.append({"text": pool.texts[at], "probability": chance, "fires": fires})
     return found
 
 
@@ -489,8 +482,14 @@ def learn_page(living: LivingTagger, fields: Fields) -> Found:
     if name in living.view().labels:
         more = "" if living.examples(name) is None else ", or answer questions about it"
         raise Refusal(409, f"there is a label {name!r} already; choose another name{more}", label=name)
+    twins = [other for other in living.view().labels if other.casefold() == name.casefold()]
     report, _ = living.learn(name, [yes] if yes else [], [], about=fields.get("about", "").strip())
-    return replace(_asked(living, name), learned=report.seconds)
+    said = [
+        f"There is a label {other!r}, too, which differs only by case; History can undo this one." for other in twins
+    ]
+    if report.unknown_words:
+        said.append(f"Not known to the model, and ignored until it is fitted again: {', '.join(report.unknown_words)}.")
+    return replace(_asked(living, name, said=" ".join(said)), learned=report.seconds)
 
 
 def ask_page(living: LivingTagger, fields: Fields) -> Found:
@@ -541,9 +540,11 @@ def threshold_page(living: LivingTagger, fields: Fields) -> Found:
 
 def correct_page(living: LivingTagger, fields: Fields) -> Found:
     """Take another answer for a text that was answered; that it was asked stays so."""
-    name = _label(fields, "name")
-    learned = answer(living, name, text_field(fields, "digest"), text_field(fields, "answer") == "yes", asked=False)
-    return replace(_card(living, name), learned=learned)
+    name, said = _label(fields, "name"), "yes" if text_field(fields, "answer") == "yes" else "no"
+    learned = answer(living, name, text_field(fields, "digest"), said == "yes", asked=False)
+    return replace(
+        _card(living, name, f"Corrected: that text is a {said} now, and the label is learned again."), learned=learned
+    )
 
 
 def history_page(living: LivingTagger, fields: Fields) -> Found:
@@ -613,8 +614,8 @@ def reference(document: dict[str, Any]) -> Found:
     return Found("docs.html", {"document": document, "_schemas": schemas, "_kind": kind_in_words})
 
 
-def _asked(living: LivingTagger, label: str, skipped: list[str] | None = None) -> Found:
-    return Found("ask.html", asking(living, label, skipped or []), link("/ask", label=label))
+def _asked(living: LivingTagger, label: str, skipped: list[str] | None = None, said: str = "") -> Found:
+    return Found("ask.html", asking(living, label, skipped or []) | {"_said": said}, link("/ask", label=label))
 
 
 def _card(living: LivingTagger, label: str, said: str = "") -> Found:

@@ -132,12 +132,14 @@ def test_from_an_empty_demo_to_a_label_its_correction_and_its_undo(browser: Any,
             expect(page.locator(".interval").first).to_contain_text(
                 f"{100 * card['estimate']['precision']['value']:.0f}%"
             )
+        expect(page.get_by_role("status").filter(has_text="Ten answers.")).to_contain_text("you can stop here")
         expect(page.locator(".unmoved")).to_contain_text("No old label moved. 102 labels compared with revision 1")
         assert ask(f"{demo}/labels")[1]["labels"][:-1] == scores
 
         page.get_by_role("link", name="Done").click()
         page.get_by_role("button", name="Correct this: yes").first.click()
         expect(page.locator(".texts.given .said.no")).to_have_count(counts[False] - 1)
+        expect(page.get_by_role("status").filter(has_text="Corrected")).to_be_in_viewport()
         assert ask(label)[1]["n_yes"] == counts[True] + 1
         look_at_all(browser, demo, pictures)
 
@@ -181,6 +183,13 @@ def test_errors_are_told_in_place_and_the_slider_is_live(browser: Any, demo: str
     page.route(re.compile("/ui/at"), lambda route: route.abort())  # as if the service had gone
     page.locator("#threshold").press("Home")
     expect(page.get_by_role("alert")).to_contain_text("The service cannot be reached")
+
+    page.unroute(re.compile("/ui/at"))
+    for body, told in (('{"error": "too many at once"}', "too many at once"), ("<h1>Bad Gateway</h1>", "(502)")):
+        page.route(re.compile("/ui/at"), answering(body))
+        page.locator("#threshold").press("ArrowRight")
+        expect(page.get_by_role("alert")).to_contain_text(told)
+        page.unroute(re.compile("/ui/at"))
     context.close()
 
 
@@ -213,6 +222,11 @@ def test_the_buttons_are_on_the_screen_of_a_phone_and_a_message_covers_none(brow
     message.get_by_role("link").click()
     sync_api.expect(page.get_by_role("heading", level=1)).to_have_text("bird flu")
     context.close()
+
+
+def answering(body: str) -> Any:
+    """As if a proxy, or the service that has too much to do, answered with an error that is no page."""
+    return lambda route: route.fulfill(status=502, body=body)
 
 
 def labels(url: str) -> list[str]:

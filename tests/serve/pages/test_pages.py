@@ -190,6 +190,61 @@ def test_the_last_answer_is_undone_where_it_was_given(web: Any, model: Path) -> 
     again = web.post("/ui/undo", data={"revision": "3", "label": "football"}, headers=HTMX | JSON).json()
     assert (again["question"], again["n_no"], again["undo"]) == (data["question"], len(NO), None)
     assert len(Tagger.open(model).examples("football").answers) == len(YES) + len(NO)
+    assert [one["revision"] for one in after["curve"]] == [2, 3]
+    assert [one["revision"] for one in again["curve"]] == [2]
+    web.post("/ui/rollback", data={"revision": "3"}, headers=HTMX)
+    card = web.get("/ui/label?name=football", headers=JSON).json()
+    assert [one["revision"] for one in card["curve"]] == [2, 3], "brought back, and drawn again"
+
+
+def test_ten_answers_end_with_a_sentence(web: Any) -> None:
+    assert web.post("/labels", json={"name": "football", "yes": YES[:1]}).status_code == 201
+    data = web.get("/ui/ask?label=football", headers=JSON).json()
+    for n in range(2, 12):
+        form = {"label": "football", "answer": "no", "digest": data["question"]["digest"]}
+        assert data["question"]["text"] in [one["text"] for one in data["ranking"]] or n > 4
+        said = visible(web.post("/ui/ask", data=form, headers=HTMX).text)
+        asked, data = data["question"]["text"], web.get("/ui/ask?label=football", headers=JSON).json()
+        assert asked not in [one["text"] for one in data["ranking"]]
+        assert (f"{n} answers of 10" in said, "Ten answers." in said) == (n < 10, n == 10)
+        precision = data["estimate"]["precision"]
+        if n == 10 and precision:
+            assert f"about {100 * precision['value']:.0f}% are right" in said.replace(".0%", "%")
+
+
+def test_history_says_which_answers_came_and_of_which_text(web: Any, open_pages: Any) -> None:
+    data = learned(web)
+    form = {"label": "football", "answer": "yes", "digest": data["question"]["digest"]}
+    web.post("/ui/ask", data=form, headers=HTMX)
+    web.post("/ui/threshold", data={"name": "football", "threshold": "0.25"}, headers=HTMX)
+    said = visible(web.get("/ui/history").text)
+    assert f"Learned further football : yes for “{data['question']['text'][:30]}" in said
+    assert "Threshold of football set to 0.2500" in said
+    found = open_pages([]).get("/ui/history", headers=JSON).json()["revisions"][1]
+    assert found["answers"] == [{"yes": True, "text": None}], "another service has no texts"
+    assert "Learned further football : 1 answer, yes" in visible(open_pages([]).get("/ui/history").text)
+
+
+def test_a_name_that_differs_by_case_or_is_known_in_part_is_told(web: Any) -> None:
+    learned(web)
+    word = YES[0].split()[0]
+    said = visible(web.post("/ui/new", data={"name": "FootBall", "yes": YES[0]}, headers=HTMX).text)
+    assert "There is a label 'football', too, which differs only by case; History can undo this one." in said
+    said = visible(web.post("/ui/new", data={"name": "soccer", "yes": f"zebrafoo {YES[0]}"}, headers=HTMX).text)
+    assert ("Not known to the model, and ignored until it is fitted again: " in said, "zebrafoo" in said) == (
+        True,
+        True,
+    )
+    assert "differs only by case" not in said, word
+    assert "if its words occur in the texts; otherwise paste one" in visible(web.get("/ui/new").text)
+
+
+def test_one_precision_stands_on_the_card_until_the_slider_moves(web: Any) -> None:
+    learned(web)
+    page = visible(web.get("/ui/label?name=football").text)
+    assert len(re.findall(r"Precision (?:of its yes|\d)", page)) == 1
+    assert "Precision" in visible(web.get("/ui/at?name=football&threshold=0.2").text)
+    assert "it says " in page.split("Texts next to its threshold")[1]
 
 
 def test_a_skipped_question_is_not_asked_again_and_nothing_is_learned(web: Any, model: Path) -> None:
@@ -312,7 +367,7 @@ def test_a_correction_counts_and_the_card_shows_what_it_can(web: Any, model: Pat
     assert {(one["text"], one["yes"]) for one in card["answers"]} == {(t, True) for t in YES} | {(t, False) for t in NO}
     digest = next(one["digest"] for one in card["answers"] if one["text"] == YES[0])
     said = web.post("/ui/correct", data={"name": "football", "digest": digest, "answer": "no"}, headers=HTMX)
-    assert said.status_code == 200
+    assert (said.status_code, "Corrected: that text is a no now" in visible(said.text)) == (200, True)
     known = Tagger.open(model).examples("football")
     assert (known.answers.sum(), len(known.answers), known.asked.sum()) == (len(YES) - 1, len(YES) + len(NO), 0)
     later = open_pages().get("/ui/label?name=football", headers=JSON).json()  # a service that has not seen the texts
@@ -398,7 +453,8 @@ def test_a_name_that_says_nothing_is_refused_in_place(web: Any, model: Path) -> 
 
 def test_a_label_of_fit_is_not_asked_about(web: Any, model: Path) -> None:
     name = ModelStore.open(model).label_names[0]
-    assert web.get(f"/ui/ask?label={quote(name, safe='')}").status_code == 409
+    said = web.get(f"/ui/ask?label={quote(name, safe='')}")
+    assert (said.status_code, "was learned by fit, from all of its texts; fit again" in said.text) == (409, True)
     assert "Answer questions" not in web.get(f"/ui/label?name={quote(name, safe='')}").text
 
 
