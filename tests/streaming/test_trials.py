@@ -157,6 +157,14 @@ def test_a_mixture_is_taken_where_each_loss_alone_falls_short():
     assert choose_recipe([trial_of(measures)] * 3, scoring="p@k").mix == 0.0
 
 
+@pytest.mark.parametrize(("gain", "own"), [(1.0, True), (0.005, False), (-1.0, False)])
+def test_levels_of_their_own_must_be_clearly_better(gain, own):
+    half, twin = (RECIPES.index(Way(0.5, 0.0, None, 1.0, level)) for level in (False, True))
+    better = trials(**{f"r{half}": 2.0, f"r{twin}": np.array([2.0 + gain, 2.0 + gain, 2.0 + gain, 2.0, 2.0])})
+    chosen = choose_recipe(better)
+    assert (chosen.mix, chosen.own_level) == (0.5, own)
+
+
 def test_rows_of_many_features_are_tried_with_the_past_up_to_2000():
     assert budget_class(4_000, (40_000, 5_000)) == 2_000
     assert budget_class(4_000, (40_000, 500)) == 5_000

@@ -47,7 +47,7 @@ class Way(NamedTuple):
     mix : how much of it is the classifier of the other loss: that of the model if it is not squared, else logistic
     share : of the metric;   lam : the penalty of the code, None for no anchor
     pull : the strength in multiples of that which is best for learning alone with this loss
-    own_level : whether scores of the other loss are shifted to the rate of each label, or all labels alike
+    own_level : whether, in a mixture, scores of the other loss are shifted to the rate of each label, or all alike
     """
 
     mix: float
@@ -62,12 +62,13 @@ class Way(NamedTuple):
 _MIXES = (1.0, 0.3, 0.5)
 RECIPES: tuple[Way, ...] = (
     *(Way(mix, 0.0, None, 1.0) for mix in (0.0, *_MIXES)),
-    *(Way(mix, 0.0, None, 1.0, True) for mix in _MIXES),
+    *(Way(mix, 0.0, None, 1.0, True) for mix in _MIXES[1:]),
     *(Way(0.0, share, lam, pull) for share in (0.0, 0.1, 0.3) for lam in (None, LAM, LAM / 3.0, LAM / 10.0)
       for pull in (1.0, 3.0, 10.0) if share or lam),
     *(Way(mix, share, lam, pull, own) for mix in _MIXES for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
-      for pull in (1.0, 3.0) for own in (False, True) if share or lam),
+      for pull in (1.0, 3.0) for own in (False, True)[: 1 + (mix < 1.0)] if share or lam),
 )  # fmt: skip
+_TWINS = [RECIPES.index(way._replace(own_level=False)) for way in RECIPES]
 LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse=True))
 SHARES = tuple(sorted({way.share for way in RECIPES}))
 N_HIDDEN, N_SKETCH = 64, 512
@@ -343,11 +344,12 @@ def choose_recipe(
 
     The gain of "balanced" is the mean of P@k (three together), AUC and average precision; of the other `SCORINGS` it is
     that measure's. It must exceed its standard error and three tenths of a point; if the past is not used, two standard
-    errors and a tenth. Of those that do, the best is taken; with "balanced" what a recipe falls short, on each measure,
-    of the better of the losses alone counts against it. All is compared in hundredths of a point, and ties go to the
-    recipe that stands first in `RECIPES`: alone before with the past, without a metric before with one, without a code
-    before with one, weaker pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out,
-    ``few`` False those with a metric under another loss: there are too many rows for it.
+    errors and a tenth. What labels gain by levels of their own must exceed two standard errors, too. Of those that do,
+    the best is taken; with "balanced" what a recipe falls short, on each measure, of the better of the losses alone
+    counts against it. All is compared in hundredths of a point, and ties go to the recipe that stands first in
+    `RECIPES`: alone before with the past, without a metric before with one, without a code before with one, weaker
+    pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False those with a
+    metric under another loss: there are too many rows for it.
     """
     measures = np.stack([trial.measures for trial in trials])
     own = next(number for number, way in enumerate(RECIPES) if way.mix == mixes[0])
@@ -362,11 +364,13 @@ def choose_recipe(
         means = gains.mean(axis=0)
         short = np.maximum(means[single].max(axis=0) - means - _FORGIVEN, 0.0)
         value = value - 3.0 * overall_of(short)
-    error = overall.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros(len(RECIPES))
+    error, apart = _error(overall), overall - overall[:, _TWINS]
     value = points(value)
     past = np.array([way.share > 0.0 or way.lam is not None for way in RECIPES])
     bar = np.where(past, np.maximum(points(error), LEAST_GAIN), np.maximum(2.0 * points(error), _LEAST_ALONE))
     allowed = able & (points(overall.mean(axis=0)) > bar)
+    clear = points(apart.mean(axis=0)) > (2.0 * points(_error(apart)) if len(trials) > 1 else _LEAST_ALONE)
+    allowed &= [not way.own_level for way in RECIPES] | clear
     allowed[own] = True
     best = int(np.where(allowed, value, -np.inf).argmax())
     others = np.where(allowed & (np.arange(len(RECIPES)) != best), value, -np.inf)
@@ -374,8 +378,7 @@ def choose_recipe(
     lead = overall[:, best] - overall[:, second]
     clarity = Clarity(float(points(overall[:, best].mean())))
     if second != best:
-        spread = float(lead.std(ddof=1)) / np.sqrt(len(lead)) if len(lead) > 1 else 0.0
-        clarity = replace(clarity, lead=float(points(lead.mean())), lead_error=float(points(spread)))
+        clarity = replace(clarity, lead=float(points(lead.mean())), lead_error=float(points(_error(lead))))
     way = RECIPES[best]
     squared, other = np.exp(np.mean([np.log(trial.strengths) for trial in trials], axis=0)) * way.pull
     scales, shifts = np.array([trial.lines[best] for trial in trials]).T
@@ -384,6 +387,11 @@ def choose_recipe(
     return Recipe(
         way.share, way.lam or LAM, anchored, float(squared), clarity, way.mix, float(other), line, way.own_level
     )  # fmt: skip
+
+
+def _error(values: FloatArray) -> FloatArray:
+    """The standard error of the mean over trials (t, n), (n,); 0 where there is one trial."""
+    return np.asarray(values.std(axis=0, ddof=1 if len(values) > 1 else 0) / np.sqrt(len(values)))
 
 
 def scored(measures: FloatArray, scoring: str) -> FloatArray:
