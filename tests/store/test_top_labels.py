@@ -104,12 +104,33 @@ def test_sparse_rows_have_the_same_scores_in_wide_blocks(tmp_path: Path) -> None
     model = StreamingLabelClassifier.from_coef(rng.standard_normal((1300, 9)), rng.standard_normal(1300), names)
     some = sparse.random_array((7, 9), density=0.5, rng=rng, format="csr")
     with ModelStore.create(tmp_path / "model", model) as store:
-        for retired, wide in ((None, True), (100, True), (700, False)):
+        for retired, sizes in ((None, [16, 4, 1]), (100, [1, 1, 16, 2, 1]), (700, [1, 1, 8, 1, 8, 1, 1])):
             if retired is not None:
                 store.retire(names[retired])
             found = ModelStore.open(tmp_path / "model").model(learning=False).state_.classifiers
-            assert any(size > 1 for (_, size), *_ in found._groups) is wide
+            assert [size for (_, size), *_ in found._groups] == sizes
             scores, numbers = found.scores(some), np.arange(found.n_labels)
             np.testing.assert_array_equal(scores, some @ found.weights() + found.intercept)
             np.testing.assert_array_equal(scores[:, 690:710], found.scores(some, numbers[690:710]))
             np.testing.assert_array_equal(scores[:, ::-1][:, :900], found.scores(some, numbers[::-1][:900]))
+
+
+def test_full_blocks_of_all_segments_are_met_at_once_and_lie_in_memory_once(tmp_path: Path) -> None:
+    """Segments double; the scores are those of one product to the bit, also while the blocks become more."""
+    rng = np.random.default_rng(1)
+    model = StreamingLabelClassifier.from_coef(rng.standard_normal((60, 9)), rng.standard_normal(60))
+    some, X = sparse.random_array((7, 9), density=0.5, rng=rng, format="csr"), rng.standard_normal((30, 9))
+    with ModelStore.create(tmp_path / "model", model) as store:
+        reader = ModelStore.open(tmp_path / "model")
+        for number in range(10):
+            answers = (X @ rng.standard_normal((9, 70)) > 0).astype(int)
+            store.add_labels(X, answers, [f"{number} {j}" for j in range(70)])
+            reader.refresh()
+            found = reader.model(learning=False).state_.classifiers
+            scores = found.scores(some)
+            np.testing.assert_array_equal(scores, some @ found.weights() + found.intercept)
+            blocks = -(-found.n_labels // 64)
+            assert len(found._groups) <= blocks.bit_length() + 1
+            kept = found._cache._blocks
+            assert sum(block.nbytes for _, block in kept.values()) == 8 * 9 * 64 * blocks
+    assert len(reader._snapshot.segments) > 2

@@ -24,7 +24,7 @@ from streamlabel.types import CSR, FloatArray, IntArray
 
 MANY_FEATURES = 1 << 17
 IN_ORDER = np.arange(BLOCK)
-WIDE = 8  # full blocks side by side that sparse rows meet at once: longer runs of memory take a third of the time
+WIDE = 128 << 20  # bytes of full blocks side by side that sparse rows meet at once: few long products take less time
 
 
 class BlockCache:
@@ -42,19 +42,25 @@ class BlockCache:
 
     def put(self, key: tuple[int, int], members: bytes, block: Any) -> None:
         """Keep a block, if there is room for it."""
-        size = block.nbytes if isinstance(block, np.ndarray) else 16 * block.nnz
-        before = self._blocks.pop(key, None)
-        if before is not None:
-            self._free += before[1].nbytes if isinstance(before[1], np.ndarray) else 16 * before[1].nnz
-        if size <= self._free:
-            self._free -= size
+        self.drop(key)
+        if _n_bytes(block) <= self._free:
+            self._free -= _n_bytes(block)
             self._blocks[key] = (members, block)
+
+    def drop(self, key: tuple[int, int]) -> None:
+        """Forget a block, if it is kept."""
+        before = self._blocks.pop(key, None)
+        self._free += 0 if before is None else _n_bytes(before[1])
 
     def is_checked(self, key: tuple[int, int], members: bytes) -> bool:
         return (*key, members) in self._checked
 
     def mark_checked(self, key: tuple[int, int], members: bytes) -> None:
         self._checked.add((*key, members))
+
+
+def _n_bytes(block: Any) -> int:
+    return int(block.nbytes if isinstance(block, np.ndarray) else 16 * block.nnz)
 
 
 class StoredClassifiers(ClassifierBlocks):
@@ -129,16 +135,21 @@ class StoredClassifiers(ClassifierBlocks):
 
     @functools.cached_property
     def _groups(self) -> list[tuple[tuple[int, int], tuple[tuple[int, int], bytes], Any, Any]]:
-        """The blocks in groups: first, how many (`WIDE` that are full and in line, or 1), name, labels, columns."""
+        """The blocks in groups: first, how many, name, labels, columns.
+
+        Full blocks in line are together, also of several segments: as many as a power of two and `WIDE` allow, so that
+        a block that becomes full joins few others, and seldom many.
+        """
         found, position = [], 0
-        all_keys, _, members, _ = self._layout
-        while position < len(all_keys):
-            keys, mine = all_keys[position : position + WIDE], members[position : position + WIDE]
-            in_line = len(keys) == WIDE and keys[0, 1] % WIDE == 0 and keys[-1, 1] - keys[0, 1] == WIDE - 1
-            full = in_line and bool((keys[:, 0] == keys[0, 0]).all()) and all(len(one) == BLOCK for one in mine)
-            size = WIDE if full else 1
-            labels = np.concatenate(mine[:size])
-            columns = self._snapshot.slot[labels] % (BLOCK * size)
+        members = self._layout[2]
+        full = np.array([len(one) == BLOCK for one in members])
+        most = max(1, WIDE // (8 * BLOCK * self.n_features))
+        while position < len(members):
+            size = int(np.append(full[position : position + most], False).argmin())  # in line, from here on
+            size = 1 << (max(size, 1).bit_length() - 1)
+            labels = np.concatenate(members[position : position + size])
+            place = np.repeat(np.arange(size), [len(one) for one in members[position : position + size]])
+            columns = self._snapshot.slot[labels] % BLOCK + BLOCK * place
             found.append(((position, size), self._name(position, np.float64, size)[:2], _run(labels), _run(columns)))
             position += size
         return found
@@ -260,23 +271,25 @@ class StoredClassifiers(ClassifierBlocks):
         size : so many dense ones side by side, from this on
         """
         key, signature, labels = self._name(position, dtype, size)
-        width, slots, segment_number = BLOCK * size, self._snapshot.slot[labels], int(self._layout[0][position][0])
         found = self._cache.get(key, signature)
         if found is not None:
             return found
-        segment = self._snapshot.segments[segment_number]
-        if segment.info.kind == DENSE:
+        keys, _, members, _ = self._layout
+        slots, segments = self._snapshot.slot[labels], self._snapshot.segments
+        if segments[int(keys[position][0])].info.kind == DENSE:
             if not self._cache.is_checked(key, signature):
                 self._check(labels)
                 self._cache.mark_checked(key, signature)
             if self.n_features > MANY_FEATURES:
-                check_memory(8 * width * self.n_features, "a block of classifiers")
-            block: Any = np.zeros((self.n_features, width), dtype)
-            first = int(slots[0]) % width
-            if (np.diff(slots) == 1).all():
-                block[:, first : first + len(slots)] = segment.dense_rows(slots).T
-            else:
-                block[:, slots % width] = segment.dense_rows(slots).T
+                check_memory(8 * BLOCK * size * self.n_features, "a block of classifiers")
+            parts = [(int(segment), int(number)) for segment, number in keys[position : position + size]]
+            for segment, number in parts if size > 1 else ():  # they lie in memory once
+                self._cache.drop((segment, number))
+                self._cache.drop((~segment, number))
+            block: Any = np.zeros((self.n_features, BLOCK * size), dtype)
+            for place, (segment, _) in enumerate(parts):
+                mine = self._snapshot.slot[members[position + place]]
+                block[:, _run(mine % BLOCK + BLOCK * place)] = segments[segment].dense_rows(mine).T
         else:
             features, values, ends = self._sparse(labels)
             columns = np.repeat(slots % WIDTH, np.diff(ends))

@@ -137,7 +137,7 @@ def records_of(
 
 
 def read_thresholds(connection: sqlite3.Connection, folder: Path, label: int) -> list[tuple[int, int, float]]:
-    """Read the thresholds of a label (id), oldest first: since which revision, the checksum of its classifier, value."""
+    """Read the thresholds of a label (id), oldest first: (since which revision, checksum of its classifier, value)."""
     rows = connection.execute(
         "SELECT v.label, v.classifier, v.name, v.threshold, v.checksum, v.born, c.checksum "
         "FROM version v JOIN classifier c ON c.id = v.classifier WHERE v.label = ? ORDER BY v.born",
