@@ -68,7 +68,7 @@ RECIPES: tuple[Way, ...] = (
     *(Way(mix, share, lam, pull, own) for mix in _MIXES for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
       for pull in (1.0, 3.0) for own in (False, True)[: 1 + (mix < 1.0)] if share or lam),
 )  # fmt: skip
-_TWINS = [RECIPES.index(way._replace(own_level=False)) for way in RECIPES]
+_TWINS = [RECIPES.index(Way(*way[:4])) for way in RECIPES]
 LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse=True))
 SHARES = tuple(sorted({way.share for way in RECIPES}))
 N_HIDDEN, N_SKETCH = 64, 512
@@ -307,12 +307,12 @@ class _Hidden:
         """What was found."""
         measures, lines = np.full((len(RECIPES), 5), np.nan), np.tile([1.0, 0.0], (len(RECIPES), 1))
         for number, way in enumerate(RECIPES):
-            plain = way._replace(own_level=False, mix=1.0 if way.mix else 0.0)
+            plain = Way(1.0 if way.mix else 0.0, *way[1:4])
             scores = self.scores.get(plain)
             if scores is None or ((0.0 < way.mix < 1.0 or way.own_level) and not self.squared):
                 continue
             if way.mix and self.squared:
-                ridge = self.scores[plain._replace(mix=0.0)]
+                ridge = self.scores[Way(0.0, *way[1:4])]
                 scale, shift = lines[number] = common_line(scores, ridge)
                 level = self.rates - scale * self.levels[plain] if way.own_level else shift
                 scores = (1.0 - way.mix) * ridge + way.mix * (scale * scores + level)
