@@ -21,7 +21,7 @@ LABEL = DATA.tags[0][0]
 TEXTS = [
     "fit NEW tagged.jsonl",
     "fit NEW rows.svm",
-    "add-all MODEL later.jsonl --dry-run",
+    "add-all MODEL new.jsonl --dry-run",
     "add-all MODEL new.jsonl",
     "add-label MODEL hospitals --yes yes.txt",
     "add-label MODEL football --yes yes.txt --replace",
