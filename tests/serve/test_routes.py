@@ -176,7 +176,7 @@ def test_labels_learned_in_two_requests_are_those_of_one_tagger(client: Any, mod
         ("/labels", {"name": "a\0b", "yes": YES}, 422, "control character"),
         ("/labels", {"name": "farming", "yes": YES}, 409, "known already; choose another name, send answers"),
         ("/labels", {"name": " farming\t", "yes": YES}, 409, "'farming' is known already"),
-        ("/labels", {"name": " \u00a0", "yes": YES}, 422, "1 to 200"),
+        ("/labels", {"name": " \u00a0", "yes": YES}, 422, "the name of the label is empty"),
         ("/rollback", {"revision": 99}, 404, "no revision 99"),
         ("/rollback", {"revision": "1"}, 422, "revision is of type str; it must be a whole number"),
         ("/nothing", {}, 404, "Not Found"),

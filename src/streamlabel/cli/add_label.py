@@ -25,7 +25,7 @@ from streamlabel.data.load import TextRow
 from streamlabel.errors import ConflictError, DataError, NotFoundError, did_you_mean
 from streamlabel.store.model_store import ModelStore
 from streamlabel.tagging import learn_report
-from streamlabel.tagging.learn_report import LearnReport, unknown_words
+from streamlabel.tagging.learn_report import LearnReport
 from streamlabel.tagging.names import spelled
 from streamlabel.tagging.questions import Question
 from streamlabel.tagging.tagger import Tagger
@@ -163,14 +163,11 @@ def _learn_texts(
         tagger = tagger.in_memory()
     learn: Callable[..., LearnReport] = tagger.learn_more if more else tagger.relearn if replace else tagger.learn
     try:
-        report = learn(name, *answers, **given)
+        return report_data(learn(name, *answers, **given), None if dry_run else store.revision)
     except DataError as error:
         if f"label {name!r} has no yes example" not in error.problem or tagger.names == "static":
             raise
         raise DataError(f"{error.problem}; {BY_MEANING}") from None
-    read = [spelled(f"{name} {given['about']}")] if report.name_gain and tagger.names == "words" else []
-    found = report_data(report, None if dry_run else store.revision)
-    return found | {"words_read": unknown_words(tagger.vectorizer_, read, but_known=True)}
 
 
 def _learn_rows(

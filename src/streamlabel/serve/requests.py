@@ -356,6 +356,7 @@ class Report(Struct):
     n_unknown_words: int
     unknown_words: list[str]
     clarity: dict[str, Any] | None
+    words_read: list[str]
 
 
 class LearnReply(Report):

@@ -75,6 +75,7 @@ class LearnReport:
     name_gain : what names are worth in trials, in points; 0 if the name was not used
     n_unknown_words, unknown_words : words of the name, the description and new yes texts that the vectoriser does not
         know, and from which nothing is learned: how many, and up to 20, the name's first, then those of the most texts
+    words_read : the words of the name and the description that it knows, if the name was used
     clarity : how clear it was in trials that the past is (or is not) of use; None if nothing was tried
     """
 
@@ -93,6 +94,7 @@ class LearnReport:
     n_unknown_words: int = 0
     unknown_words: tuple[str, ...] = ()
     clarity: Clarity | None = None
+    words_read: tuple[str, ...] = ()
 
 
 def report_label(
@@ -136,11 +138,13 @@ def report_answers(
         n_yes, n_no = int(known.answers.sum()), int((~known.answers).sum())
     gain = 0.0 if facts is None or not any(facts[0].weights) else facts[0].gain
     about = "" if known is None else known.about
-    named = unknown_words(vectorizer, [spelled(f"{answers.name} {about}")] if gain else [])
+    words = [spelled(f"{answers.name} {about}")] if gain else []
+    named, read = (unknown_words(vectorizer, words, but_known=known) for known in (False, True))
     told = unknown_words(vectorizer, (key for key in answers.yes if isinstance(key, str)))
     unknown = list(dict.fromkeys([*named, *told]))
     estimate = None if known is None else known.estimate
     report = report_label(model, answers.name, n_yes, n_no, seconds, unknown=unknown, pool=pool, name_gain=gain)
+    report = replace(report, words_read=tuple(read))
     if report.estimate is None and estimate is not None:  # a store does not keep it in the classifier
         fires = round(estimate.fires * estimate.n_pool), estimate.n_pool
         report = replace(report, estimate=estimate, fires=fires)

@@ -504,7 +504,8 @@ class Tagger(ReadingTagger):
         for said in batch:
             report = report_answers(model, words, said, found.get(said.name), facts.get(said.name), where, seconds)
             n_background = Pool.n_background(len(left.get(said.name, ())))
-            reports.append(replace(report, n_background=n_background, estimate=good.get(said.name) or report.estimate))
+            estimate, read = good.get(said.name) or report.estimate, report.words_read if self.names == "words" else ()
+            reports.append(replace(report, n_background=n_background, estimate=estimate, words_read=read))
         return reports
 
     def _put(self, grow: Any, names: tuple[str, ...], found: dict[str, LabelExamples], number: int | None) -> None:
