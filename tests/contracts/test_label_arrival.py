@@ -30,9 +30,6 @@ RECIPES = {
         Recipe(share, lam or LAM, lam is not None, 0.3, mix=mix, other_strength=0.1, line=(0.1, 0.3))
     for mix in (0.0, 0.5, 1.0) for share in (0.0, 0.3) for lam in (None, LAM)
 }  # fmt: skip
-RECIPES["levels of their own"] = Recipe(
-    0.3, LAM, True, 0.3, mix=0.5, other_strength=0.1, line=(0.1, 0.3), own_level=True
-)
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)

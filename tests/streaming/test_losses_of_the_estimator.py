@@ -19,7 +19,7 @@ from streamlabel.metrics.ranking import precision_at_k
 from streamlabel.streaming import arrival
 from streamlabel.streaming.arrival import stand_ins
 from streamlabel.streaming.other_losses import STRENGTHS, row_precision, row_unit, solve_loss, stratified_folds
-from streamlabel.streaming.trials import LAM, Recipe
+from streamlabel.streaming.trials import LAM
 
 
 @pytest.fixture
@@ -206,17 +206,6 @@ def test_scores_of_mixed_losses_stay_on_one_scale(rng):
         clf.add_labels(X[:800], Y[:800, 15:], annotated=np.arange(500))
         found[loss] = row_precision(clf.decision_function(X[800:]), Y[800:]).mean()
     assert found["auto"] > found["squared"] - 0.01
-
-
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("mix", [0.5, 1.0])
-def test_a_level_of_its_own_is_the_rate_of_the_label(case, monkeypatch, mix, make):
-    """As with ridge, the mean score of the rows that were asked is the share of yes among them."""
-    X, Y, _ = case
-    recipe = Recipe(0.3, LAM, True, 0.3, mix=mix, other_strength=0.1, line=(0.1, 7.0), own_level=True)
-    monkeypatch.setattr(arrival, "_recipe", lambda *_: recipe)
-    clf = StreamingLabelClassifier().fit(make(X), Y[:, :10]).add_labels(make(X), Y[:, 10:], annotated=np.arange(100))
-    np.testing.assert_allclose(clf.decision_function(X[:100])[:, 10:].mean(axis=0), Y[:100, 10:].mean(axis=0))
 
 
 def test_a_metric_serves_any_loss(case):

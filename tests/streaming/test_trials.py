@@ -14,7 +14,6 @@ from streamlabel.streaming.trials import (
     RECIPES,
     Judged,
     Trial,
-    Way,
     budget_class,
     choose_recipe,
     measure,
@@ -39,13 +38,13 @@ def trials(**gains):
 
 
 def test_own_ridge_is_first_and_stays_where_nothing_helps():
-    assert RECIPES[0] == Way(0.0, 0.0, None, 1.0)
+    assert RECIPES[0] == (0.0, 0.0, None, 1.0)
     chosen = choose_recipe(trials(**{f"r{i}": -1.0 for i in range(1, len(RECIPES))}))
     assert (chosen.share, chosen.anchored, chosen.strength) == (0.0, False, 1.0)
 
 
 def test_the_largest_gain_wins_if_nothing_is_lost():
-    best = RECIPES.index(Way(0.0, 0.3, LAM, 3.0))
+    best = RECIPES.index((0.0, 0.3, LAM, 3.0))
     chosen = choose_recipe(trials(**{f"r{best}": 2.0, "r1": 1.0}))
     assert (chosen.share, chosen.anchored) == (0.3, True)
     assert chosen.strength == pytest.approx(3.0)
@@ -53,12 +52,12 @@ def test_the_largest_gain_wins_if_nothing_is_lost():
 
 @pytest.mark.parametrize("lam", LAMS)
 def test_the_penalty_of_the_code_is_chosen_too(lam):
-    best = RECIPES.index(Way(0.0, 0.1, lam, 1.0))
+    best = RECIPES.index((0.0, 0.1, lam, 1.0))
     assert choose_recipe(trials(**{f"r{best}": 2.0})).lam == lam
 
 
 def test_a_recipe_that_loses_much_on_one_measure_is_out():
-    best, second = RECIPES.index(Way(0.0, 0.3, LAM, 3.0)), RECIPES.index(Way(0.0, 0.1, None, 1.0))
+    best, second = RECIPES.index((0.0, 0.3, LAM, 3.0)), RECIPES.index((0.0, 0.1, None, 1.0))
     losing = np.array([3.0, 3.0, 3.0, 3.0, -2.0])
     chosen = choose_recipe(trials(**{f"r{best}": losing, f"r{second}": 1.0}))
     assert (chosen.share, chosen.anchored) == (0.1, False)
@@ -116,7 +115,7 @@ def test_too_few_labels_give_no_trial(rng):
 def test_a_gain_that_trials_cannot_tell_from_none_is_refused(gain, taken):
     """The same gain in every trial, so that its standard error is zero."""
     measures = np.zeros((len(RECIPES), 5))
-    anchored = RECIPES.index(Way(0.0, 0.0, LAM, 1.0))
+    anchored = RECIPES.index((0.0, 0.0, LAM, 1.0))
     measures[anchored] = gain
     chosen = choose_recipe([trial_of(measures)] * 3)
     assert chosen.anchored is taken
@@ -124,7 +123,7 @@ def test_a_gain_that_trials_cannot_tell_from_none_is_refused(gain, taken):
 
 def test_ties_go_to_the_recipe_that_stands_first_and_the_report_says_how_clear_it_was():
     """Gains that differ by less than a hundredth of a point are ties; a clear lead is said with its error."""
-    first, later = RECIPES.index(Way(0.0, 0.1, None, 1.0)), RECIPES.index(Way(0.0, 0.3, LAM, 3.0))
+    first, later = RECIPES.index((0.0, 0.1, None, 1.0)), RECIPES.index((0.0, 0.3, LAM, 3.0))
     measures = np.full((len(RECIPES), 5), 50.0)
     measures[first] += 2.0
     measures[later] += 2.0 + 1e-9
@@ -145,7 +144,7 @@ def test_where_nothing_else_is_allowed_there_is_no_lead():
 def test_a_mixture_is_taken_where_each_loss_alone_falls_short():
     """Ridge ranks the top better, logistic the tail; the mixture loses a little on both, and is the best balance."""
     measures = np.full((len(RECIPES), 5), 50.0)
-    logistic, half = RECIPES.index(Way(1.0, 0.0, None, 1.0)), RECIPES.index(Way(0.5, 0.0, None, 1.0))
+    logistic, half = RECIPES.index((1.0, 0.0, None, 1.0)), RECIPES.index((0.5, 0.0, None, 1.0))
     measures[logistic] += [-1.0, -1.0, -1.0, 2.0, -2.0]
     measures[half] += [0.1, 0.1, 0.1, 1.5, -0.2]
     chosen = choose_recipe([trial_of(measures)] * 3)
@@ -155,14 +154,6 @@ def test_a_mixture_is_taken_where_each_loss_alone_falls_short():
     assert choose_recipe([trial_of(measures)] * 3, mixes=(0.0,)).mix == 0.0
     measures[half] = np.nan  # not tried
     assert choose_recipe([trial_of(measures)] * 3, scoring="p@k").mix == 0.0
-
-
-@pytest.mark.parametrize(("gain", "own"), [(1.0, True), (0.005, False), (-1.0, False)])
-def test_levels_of_their_own_must_be_clearly_better(gain, own):
-    half, twin = (RECIPES.index(Way(0.5, 0.0, None, 1.0, level)) for level in (False, True))
-    better = trials(**{f"r{half}": 2.0, f"r{twin}": np.array([2.0 + gain, 2.0 + gain, 2.0 + gain, 2.0, 2.0])})
-    chosen = choose_recipe(better)
-    assert (chosen.mix, chosen.own_level) == (0.5, own)
 
 
 def test_rows_of_many_features_are_tried_with_the_past_up_to_2000():

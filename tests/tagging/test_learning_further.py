@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from streamlabel.errors import ConflictError, DataError, NotFoundError
-from streamlabel.tagging.questions import ALIKE, TOP, choose_questions
+from streamlabel.tagging.questions import ALIKE, TOP, UNSURE, choose_questions
 from streamlabel.tagging.tagger import Tagger
 from streamlabel.tagging.text_answers import digest
 from tagged_texts import NEW, tagged_texts
@@ -123,9 +123,10 @@ def test_questions_are_new_different_and_as_many_as_there_are(tagger: Tagger) ->
 def test_a_label_without_yes_is_first_asked_where_it_seems_to_apply() -> None:
     values = np.array([0.1, 0.9, 0.5, 0.3, 0.7, 0.45])
     chosen = choose_questions(np.eye(6), values, 0.4, 0, 6)
-    assert [at for at, _ in chosen[:3]] == [1, 4, 2]
-    assert {why for _, why in chosen[:3]} == {TOP}
-    assert [at for at, _ in choose_questions(np.eye(6), values, 0.4, 5, 3)] == [5, 2, 1]
+    assert [at for at, _ in chosen] == [1, 5, 2, 3, 4, 0]
+    assert [why for _, why in chosen] == [TOP, *[UNSURE] * 4, TOP]
+    assert [at for at, _ in choose_questions(np.eye(6), values, 0.4, 5, 5)] == [5, 2, 3, 4, 1]
+    assert [why for _, why in choose_questions(np.eye(6), values, 0.4, 5, 3, n_asked=4)] == [TOP, UNSURE, UNSURE]
     assert sorted(at for at, _ in choose_questions(np.eye(6), values, 0.4, 5, 60)) == list(range(6))
 
 

@@ -233,10 +233,7 @@ def _learn(
         other = learn_with_loss(
             X, answers, past, recipe.lam, other_beta, "logistic", anchored=recipe.anchored is True, seed=seed,
             basis=basis, share=recipe.share, span=span, judged_rows=judged_rows, start=start, at=at,
-        )  # fmt: skip
-        scale, shift = recipe.line
-        level = np.asarray(X.mean(axis=0)).ravel() @ other.weights + other.intercept
-        other = other.on_line(scale, answers.mean(axis=0) - scale * level if recipe.own_level else shift)
+        ).on_line(*recipe.line)  # fmt: skip
         if arrival is None or recipe.mix == 1.0:
             beta, arrival = other_beta, other
         else:

@@ -80,7 +80,7 @@ class Arrival:
     anchored: BoolArray
     point: FloatArray | None = None
 
-    def on_line(self, scale: float, shift: float | FloatArray) -> Arrival:
+    def on_line(self, scale: float, shift: float) -> Arrival:
         """The same labels, all scores on another scale."""
         return replace(
             self,

@@ -47,14 +47,12 @@ class Way(NamedTuple):
     mix : how much of it is the classifier of the other loss: that of the model if it is not squared, else logistic
     share : of the metric;   lam : the penalty of the code, None for no anchor
     pull : the strength in multiples of that which is best for learning alone with this loss
-    own_level : whether, in a mixture, scores of the other loss are shifted to the rate of each label, or all alike
     """
 
     mix: float
     share: float
     lam: float | None
     pull: float
-    own_level: bool = False
 
 
 # Own ridge first. What leans on the past can be pulled toward it harder than toward zero; the more rows, the finer a
@@ -62,13 +60,11 @@ class Way(NamedTuple):
 _MIXES = (1.0, 0.3, 0.5)
 RECIPES: tuple[Way, ...] = (
     *(Way(mix, 0.0, None, 1.0) for mix in (0.0, *_MIXES)),
-    *(Way(mix, 0.0, None, 1.0, True) for mix in _MIXES[1:]),
     *(Way(0.0, share, lam, pull) for share in (0.0, 0.1, 0.3) for lam in (None, LAM, LAM / 3.0, LAM / 10.0)
       for pull in (1.0, 3.0, 10.0) if share or lam),
-    *(Way(mix, share, lam, pull, own) for mix in _MIXES for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
-      for pull in (1.0, 3.0) for own in (False, True)[: 1 + (mix < 1.0)] if share or lam),
+    *(Way(mix, share, lam, pull) for mix in _MIXES for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
+      for pull in (1.0, 3.0) if share or lam),
 )  # fmt: skip
-_TWINS = [RECIPES.index(Way(*way[:4])) for way in RECIPES]
 LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse=True))
 SHARES = tuple(sorted({way.share for way in RECIPES}))
 N_HIDDEN, N_SKETCH = 64, 512
@@ -108,7 +104,6 @@ class Recipe:
     clarity : how clear the choice was; None if nothing was tried
     mix : how much of the classifier is one of the other loss (`Way`);   other_strength : the strength of that
     line : the scale and shift that bring scores of the other loss to the scale of squared ones, for all labels alike
-    own_level : whether the shift is each label's own instead: its mean score then is its rate
     """
 
     share: float
@@ -119,7 +114,6 @@ class Recipe:
     mix: float = 0.0
     other_strength: float = np.nan
     line: tuple[float, float] = (1.0, 0.0)
-    own_level: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,14 +193,11 @@ def run_trial(
     return trial.result()
 
 
-Learned = tuple[FloatArray, FloatArray, Start]  # scores of the judged rows, mean scores of the others, where it ended
-
-
 class _Hidden:
     """Hidden labels, learned again from q rows, scored on e others.
 
     anchors : the scores (q, k) and (e, k) that the code of each penalty gives
-    scores : (e, k) of every recipe that was tried;   levels : (k,), the mean score of the q rows with the other loss
+    scores : (e, k) of every recipe that was tried
     """
 
     def __init__(
@@ -218,7 +209,6 @@ class _Hidden:
         self.rates: FloatArray = self.answers.mean(axis=0)
         self.anchors: dict[float | None, tuple[Any, Any]] = {None: (0.0, 0.0)}
         self.scores: dict[Way, FloatArray] = {}
-        self.levels: dict[Way, FloatArray] = {}
         self.strengths: FloatArray = np.full(2, np.nan)
         self.span: FloatArray | float = 1.0
         if self.squared and self.other is not None:
@@ -240,31 +230,29 @@ class _Hidden:
         if not share:
             self.strengths[1] = self._climb(self.other, partial(self._learn_other, at, far, None), RECIPES[1])
         start: Start | None = None
-        ways = [one for one in RECIPES if one.mix == 1.0 and one.share == share and not one.own_level]
-        for way in sorted(ways, key=_easiest_first):
+        for way in sorted((one for one in RECIPES if one.mix == 1.0 and one.share == share), key=_easiest_first):
             if way not in self.scores:
-                learned = self._learn_other(at, far, way.lam, way.pull * self.strengths[1], start)
-                self.scores[way], self.levels[way], start = learned
+                self.scores[way], start = self._learn_other(at, far, way.lam, way.pull * self.strengths[1], start)
 
     def _learn_other(
         self, at: Coordinates, far: FloatArray, lam: float | None, strength: float, start: Start | None
-    ) -> Learned:
+    ) -> tuple[FloatArray, Start]:
         assert self.other is not None
         anchor, anchor_far = self.anchors[lam]
         held = None if lam is None else at.of_scores(self.span * anchor)
         beta = strength * at.unit
         V, b = minimise(at.Z, at.squares, self.answers, beta, self.other, held, start, tolerance=_ROUGH)
         found = far @ (V if held is None else V - held) + b
-        return found + self.span * anchor_far, b, (V, b)
+        return found + self.span * anchor_far, (V, b)
 
     def run_alone(self) -> None:
         """Try the losses alone, by iterations: for rows that are too many for coordinates."""
         squares = Design(self.X, True).gram_diagonal()
-        unit, mean = float(squares.sum()) / self.X.shape[0], np.asarray(self.X.mean(axis=0)).ravel()
+        unit = float(squares.sum()) / self.X.shape[0]
 
-        def learn(loss: str, strength: float, start: Start | None) -> Learned:
-            V, b = minimise(self.X, squares, self.answers, strength * unit, loss, None, start)
-            return np.asarray(self.judged_X @ V) + b, mean @ V + b, (V, b)
+        def learn(loss: str, strength: float, start: Start | None) -> tuple[FloatArray, Start]:
+            found = minimise(self.X, squares, self.answers, strength * unit, loss, None, start)
+            return np.asarray(self.judged_X @ found[0]) + found[1], found
 
         if self.squared:
             self.strengths[0] = self._climb("squared", partial(learn, "squared"), RECIPES[0])
@@ -278,7 +266,7 @@ class _Hidden:
         errors = [float(np.square(far @ at.ridge(targets, step * at.unit) - truth).sum()) for step in strongest_first]
         return float(strongest_first[first_least(errors)])
 
-    def _climb(self, loss: str, learn: Callable[[float, Start | None], Learned], way: Way) -> float:
+    def _climb(self, loss: str, learn: Callable[[float, Start | None], tuple[FloatArray, Start]], way: Way) -> float:
         """The strength that is best for a loss alone on the judged rows: a climb from the middle.
 
         By all measures together; with many rows by the loss itself, which is less easily flattered.
@@ -290,16 +278,16 @@ class _Hidden:
                 return -float(kind.value(scores, kind.encode(self.truth)).sum())
             return float(points(overall_of(np.array(measure(self.truth, scores)))))
 
-        found, values = dict[int, Learned](), dict[int, float]()
+        found, starts = dict[int, tuple[float, FloatArray]](), dict[int, Start]()
         place = len(STRENGTHS) // 2
         while True:
             for near in (place, place + 1, place - 1):
                 if 0 <= near < len(STRENGTHS) and near not in found:
-                    found[near] = learn(STRENGTHS[near], found[place][2] if place in found else None)
-                    values[near] = value(found[near][0])
-            best = max(values, key=lambda near: (values[near], near))  # of two equal ones the stronger
+                    scores, starts[near] = learn(STRENGTHS[near], starts.get(place))
+                    found[near] = value(scores), scores
+            best = max(found, key=lambda near: (found[near][0], near))  # of two equal ones the stronger
             if best == place:
-                self.scores[way], self.levels[way], _ = found[place]
+                self.scores[way] = found[place][1]
                 return STRENGTHS[place]
             place = best
 
@@ -307,15 +295,13 @@ class _Hidden:
         """What was found."""
         measures, lines = np.full((len(RECIPES), 5), np.nan), np.tile([1.0, 0.0], (len(RECIPES), 1))
         for number, way in enumerate(RECIPES):
-            plain = Way(1.0 if way.mix else 0.0, *way[1:4])
-            scores = self.scores.get(plain)
-            if scores is None or ((0.0 < way.mix < 1.0 or way.own_level) and not self.squared):
+            scores = self.scores.get(way if not way.mix else Way(1.0, *way[1:]))
+            if scores is None or (0.0 < way.mix < 1.0 and not self.squared):
                 continue
             if way.mix and self.squared:
-                ridge = self.scores[Way(0.0, *way[1:4])]
-                scale, shift = lines[number] = common_line(scores, ridge)
-                level = self.rates - scale * self.levels[plain] if way.own_level else shift
-                scores = (1.0 - way.mix) * ridge + way.mix * (scale * scores + level)
+                ridge = self.scores[Way(0.0, *way[1:])]
+                lines[number] = common_line(scores, ridge)
+                scores = (1.0 - way.mix) * ridge + way.mix * (lines[number, 0] * scores + lines[number, 1])
             measures[number] = measure(self.truth, scores)
         return Trial(self.strengths, measures, lines)
 
@@ -344,19 +330,18 @@ def choose_recipe(
 
     The gain of "balanced" is the mean of P@k (three together), AUC and average precision; of the other `SCORINGS` it is
     that measure's. It must exceed its standard error and three tenths of a point; if the past is not used, two standard
-    errors and a tenth. What labels gain by levels of their own must exceed two standard errors, too. Of those that do,
-    the best is taken; with "balanced" what a recipe falls short, on each measure, of the better of the losses alone
-    counts against it. All is compared in hundredths of a point, and ties go to the recipe that stands first in
-    `RECIPES`: alone before with the past, without a metric before with one, without a code before with one, weaker
-    pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False those with a
-    metric under another loss: there are too many rows for it.
+    errors and a tenth. Of those that do, the best is taken; with "balanced" what a recipe falls short, on each measure,
+    of the better of the losses alone counts against it. All is compared in hundredths of a point, and ties go to the
+    recipe that stands first in `RECIPES`: alone before with the past, without a metric before with one, without a code
+    before with one, weaker pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out,
+    ``few`` False those with a metric under another loss: there are too many rows for it.
     """
     measures = np.stack([trial.measures for trial in trials])
     own = next(number for number, way in enumerate(RECIPES) if way.mix == mixes[0])
     able = np.asarray(~np.isnan(measures).any(axis=(0, 2)))
     able &= [way.mix in mixes and (anchors or way.lam is None) and (metrics or not way.share) for way in RECIPES]
     able &= [few or not (way.mix and way.share) for way in RECIPES]
-    single = able & [way in (RECIPES[0], RECIPES[1]) for way in RECIPES]
+    single = able & [way.mix in (0.0, 1.0) and not way.share and way.lam is None for way in RECIPES]
     gains = measures - measures[:, own : own + 1]
     overall = scored(gains, scoring)
     value = overall.mean(axis=0)
@@ -364,13 +349,11 @@ def choose_recipe(
         means = gains.mean(axis=0)
         short = np.maximum(means[single].max(axis=0) - means - _FORGIVEN, 0.0)
         value = value - 3.0 * overall_of(short)
-    error, apart = _error(overall), overall - overall[:, _TWINS]
+    error = overall.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros(len(RECIPES))
     value = points(value)
     past = np.array([way.share > 0.0 or way.lam is not None for way in RECIPES])
     bar = np.where(past, np.maximum(points(error), LEAST_GAIN), np.maximum(2.0 * points(error), _LEAST_ALONE))
     allowed = able & (points(overall.mean(axis=0)) > bar)
-    clear = points(apart.mean(axis=0)) > (2.0 * points(_error(apart)) if len(trials) > 1 else _LEAST_ALONE)
-    allowed &= [not way.own_level for way in RECIPES] | clear
     allowed[own] = True
     best = int(np.where(allowed, value, -np.inf).argmax())
     others = np.where(allowed & (np.arange(len(RECIPES)) != best), value, -np.inf)
@@ -378,20 +361,14 @@ def choose_recipe(
     lead = overall[:, best] - overall[:, second]
     clarity = Clarity(float(points(overall[:, best].mean())))
     if second != best:
-        clarity = replace(clarity, lead=float(points(lead.mean())), lead_error=float(points(_error(lead))))
+        spread = float(lead.std(ddof=1)) / np.sqrt(len(lead)) if len(lead) > 1 else 0.0
+        clarity = replace(clarity, lead=float(points(lead.mean())), lead_error=float(points(spread)))
     way = RECIPES[best]
     squared, other = np.exp(np.mean([np.log(trial.strengths) for trial in trials], axis=0)) * way.pull
     scales, shifts = np.array([trial.lines[best] for trial in trials]).T
     line = float(np.exp(np.log(scales).mean())), float(shifts.mean())
     anchored = way.lam is not None
-    return Recipe(
-        way.share, way.lam or LAM, anchored, float(squared), clarity, way.mix, float(other), line, way.own_level
-    )  # fmt: skip
-
-
-def _error(values: FloatArray) -> FloatArray:
-    """The standard error of the mean over trials (t, n), (n,); 0 where there is one trial."""
-    return np.asarray(values.std(axis=0, ddof=1 if len(values) > 1 else 0) / np.sqrt(len(values)))
+    return Recipe(way.share, way.lam or LAM, anchored, float(squared), clarity, way.mix, float(other), line)
 
 
 def scored(measures: FloatArray, scoring: str) -> FloatArray:

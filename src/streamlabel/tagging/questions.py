@@ -28,15 +28,15 @@ class Question:
 def choose_questions(
     X: Any, scores: FloatArray, threshold: float, n_yes: int, n: int, n_asked: int = 0
 ) -> list[tuple[int, str]]:
-    """Rows to ask about, best first, each with the reason: in turn the highest scores and those next to the threshold.
+    """Rows to ask about, best first, each with the reason: those next to the threshold, every fifth a highest score.
 
-    With fewer than three yes the highest scores come first: without a yes nothing else can be learned. Texts that are
-    nearly the same as one that is asked already are left for later. ``n_asked`` were asked before: the turns go on.
+    Without a yes the highest score comes first: nothing else can be learned before. Texts that are nearly the same as
+    one that is asked already are left for later. ``n_asked`` were asked before: the turns go on.
     """
     by_score = np.argsort(-scores, kind="stable").tolist()
     by_doubt = np.argsort(np.abs(scores - threshold), kind="stable").tolist()
-    usual = [(by_doubt, UNSURE), (by_doubt, UNSURE), (by_score, TOP)] * (n + 1)
-    turns = [(by_score, TOP)] * max(3 - n_yes, 0) + usual[n_asked % 3 :]
+    usual = ([(by_doubt, UNSURE)] * 4 + [(by_score, TOP)]) * (n + 1)
+    turns = [(by_score, TOP)] * (not n_yes) + usual[n_asked % 5 :]
     unit = _unit_rows(X)
     taken: list[tuple[int, str]] = []
     left = np.ones(len(scores), dtype=bool)

@@ -495,17 +495,16 @@ class Tagger(ReadingTagger):
                     problem = "the pool holds no text that is not answered and has a word that is known"
                     raise DataError(f"{problem}; give texts that nobody has looked at")
             rows = None if pool is None else looked.rows
-            grow = functools.partial(
-                self._grown_from, found=found, pool=rows, left=left, facts=facts, precision=precision
-            )
+            given: dict[str, Any] = {"found": found, "pool": rows, "left": left, "facts": facts, "precision": precision}
+            grow = functools.partial(self._grown_from, **given)
         self._put(grow, names, found, number)
         where = "" if not found else "fit" if pool is None else "given"
         seconds, model, words, reports = time.perf_counter() - begin, self.classifier_, self.vectorizer_, []
         for said in batch:
             report = report_answers(model, words, said, found.get(said.name), facts.get(said.name), where, seconds)
-            n_background = Pool.n_background(len(left.get(said.name, ())))
-            estimate, read = good.get(said.name) or report.estimate, report.words_read if self.names == "words" else ()
-            reports.append(replace(report, n_background=n_background, estimate=estimate, words_read=read))
+            n_background, read = Pool.n_background(len(left.get(said.name, ()))), self.names == "words"
+            report = replace(report, n_background=n_background, words_read=report.words_read if read else ())
+            reports.append(replace(report, estimate=good.get(said.name) or report.estimate))
         return reports
 
     def _put(self, grow: Any, names: tuple[str, ...], found: dict[str, LabelExamples], number: int | None) -> None:
