@@ -495,8 +495,8 @@ class Tagger(ReadingTagger):
                     problem = "the pool holds no text that is not answered and has a word that is known"
                     raise DataError(f"{problem}; give texts that nobody has looked at")
             rows = None if pool is None else looked.rows
-            given: dict[str, Any] = {"found": found, "pool": rows, "left": left, "facts": facts, "precision": precision}
-            grow = functools.partial(self._grown_from, **given)
+            by: dict[str, Any] = {"found": found, "pool": rows, "left": left, "facts": facts, "precision": precision}
+            grow = functools.partial(self._grown_from, **by)
         self._put(grow, names, found, number)
         where = "" if not found else "fit" if pool is None else "given"
         seconds, model, words, reports = time.perf_counter() - begin, self.classifier_, self.vectorizer_, []
