@@ -12,6 +12,7 @@ import pytest
 
 from streamlabel.errors import DataError, MissingExtraError, NotFoundError
 from streamlabel.experiments import report
+from streamlabel.experiments.asking import STARTS
 from streamlabel.experiments.compare import family_of, standings
 from streamlabel.experiments.experiment import EXPERIMENTS, Registered, Setting
 from streamlabel.experiments.named_labels import AS_TEXT, WITHOUT
@@ -178,21 +179,24 @@ def test_what_the_page_says_of_names_and_questions(committed):
         assert (ours - rival)[1:].min() > 0.3
     assert abs(names["eurlex57k", LEARNER, 0] - names["eurlex57k", WITHOUT, 5]) < 1
     assert all(abs(names[name, LEARNER, 0] - names[name, AS_TEXT, 0]) < 1 for name in sets[:2])
-    found = results(committed, "questions").frame.groupby(["dataset", "method", "n_answers"])
-    f1, precision = (found[field].mean().unstack("method") for field in ("f1", "average_precision"))
-    assert 0.4 < found["n_yes"].mean()[:, "at random", 50].min() < found["n_yes"].mean()[:, "at random", 50].max() < 1.3
-    assert f1["at random"]["eurlex57k", 50] > f1["at random"]["eurlex57k", 0] + 3
-    for name in sets:
-        rest = precision.loc[name, 50].drop("at random")
-        assert rest.min() > precision.loc[name, 50]["at random"] + 2
-    assert (f1.xs(50, level="n_answers").idxmax(axis=1) == "nearest to the threshold").all()
-    gap = (f1 - f1[["next"]].to_numpy())["nearest to the threshold"]
-    assert all(0.5 < gap[name, 50] < 3 for name in sets[:2])
-    assert 0.8 < gap["eurlex57k", 50] < 4.6
-    gap = precision["next"] - precision["nearest to the threshold"]
-    assert all(0.5 < gap[name, 50] < 2 for name in sets[:2])
-    assert -1.2 < gap["eurlex57k", 50] < -0.5
-    assert (f1.loc["citeulike-t-min5", 50] - f1.loc["citeulike-t-min5", 0]).max() < 3
+    found = results(committed, "questions").frame.groupby(["start", "dataset", "n_answers", "method"])
+    f1, precision, n_yes = (found[field].mean().unstack("method") for field in ("f1", "average_precision", "n_yes"))
+    (name_alone, two_yes), near, top = STARTS, "nearest to the threshold", "highest scores"
+    for start in STARTS:
+        assert 0.4 < n_yes["at random"].loc[start, :, 50].min() < n_yes["at random"].loc[start, :, 50].max() < 1.3
+        assert f1[top][start, "eurlex57k", 10] < f1[top][start, "eurlex57k", 0] - 3
+        for name in sets:
+            rest = precision.loc[start, name, 50].drop("at random")
+            assert rest.min() > precision.loc[start, name, 50]["at random"] + 2
+            assert n_yes.loc[start, name, 50].idxmax() == top
+    early = f1.loc[name_alone].xs(10, level="n_answers")
+    assert (early.idxmax(axis=1) == "next").all()
+    assert early["next"][list(sets)].round(1).tolist() == [31.6, 35.6, 46.0]
+    assert early[near][list(sets)].round(1).tolist() == [29.2, 34.9, 45.7]
+    gap = (f1[near] - f1["next"]).loc[two_yes].xs(50, level="n_answers")
+    assert [1.5 < gap["bibtex"] < 2.5, abs(gap["citeulike-t-min5"]) < 0.5, 2.5 < gap["eurlex57k"] < 3.5] == [True] * 3
+    gained = f1["next"] - f1["next"].xs(0, level="n_answers").reindex(f1.index.droplevel("n_answers")).to_numpy()
+    assert gained.loc[:, "citeulike-t-min5", 50].max() < 3
 
 
 def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
