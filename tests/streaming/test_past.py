@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy import linalg, sparse
 from sklearn.linear_model import Lasso, Ridge
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from streamlabel import StreamingLabelClassifier
+from streamlabel.classifier.ridge import beta_grid
 from streamlabel.errors import ConvergenceWarning, DataError
 from streamlabel.stats.spectral import make_factor
 from streamlabel.streaming.past import alternate, fit_alternating
@@ -152,3 +154,27 @@ def test_the_weight_of_the_answers_is_the_papers_l3(rng, weight):
 def test_a_weight_that_is_none(rng, weight):
     with pytest.raises(DataError, match=r"start_weight is .*; it must be a number from 0 on"):
         StreamingLabelClassifier(start_weight=weight).fit(rng.standard_normal((9, 3)), np.eye(9, 3, dtype=int))
+
+
+@pytest.mark.parametrize("scoring", ["p@k", "auc", "average_precision"])
+def test_the_strength_of_fit_follows_the_measure_that_was_asked_for(case, scoring):
+    """Every row judged by a ridge of scikit-learn that has not seen it, at every strength of the grid."""
+    X, Y = case
+    X, Y = X[:59], Y[:59]  # so few rows that all are judged
+    factor = make_factor(X)
+    values = []
+    for beta in beta_grid(factor)[::-1]:
+        unseen = np.empty_like(Y)
+        for row in range(len(X)):
+            kept = np.arange(len(X)) != row
+            unseen[row] = Ridge(alpha=beta).fit(X[kept], Y[kept]).predict(X[[row]])[0]
+        top = np.take_along_axis(Y, np.argsort(-unseen, axis=1), axis=1)
+        values.append(
+            {
+                "p@k": np.mean([top[:, :k].mean() for k in (1, 3, 5)]),
+                "auc": roc_auc_score(Y, unseen, average="macro"),
+                "average_precision": average_precision_score(Y, unseen, average="macro"),
+            }[scoring]
+        )
+    expected = beta_grid(factor)[::-1][int(np.argmax(np.round(values, 4)))]
+    assert StreamingLabelClassifier(scoring=scoring).fit(X, Y).reports_[0].beta == pytest.approx(expected)

@@ -49,6 +49,10 @@ class RidgeFactor(Spectrum, Protocol):
         """The ridge solution (d, k) for projected targets (r, k)."""
         ...
 
+    def coordinates(self, rows: IntArray) -> FloatArray:
+        """These centred rows in the directions of the eigenvectors, ``Xc U`` (e, r)."""
+        ...
+
     def leverages(self, beta: float, rows: IntArray | None = None) -> FloatArray:
         """The diagonal of the hat matrix for these rows (default: all), intercept included."""
         ...
@@ -80,14 +84,15 @@ class FeatureFactor:
     def weights(self, projected: FloatArray, beta: float) -> FloatArray:
         return self._vectors @ (projected * (self._roots / (self.eigenvalues + beta))[:, None])
 
+    def coordinates(self, rows: IntArray) -> FloatArray:
+        return np.asarray(self._X[rows] @ self._vectors) - self.mean @ self._vectors
+
     def leverages(self, beta: float, rows: IntArray | None = None) -> FloatArray:
         shrink = 1.0 / (self.eigenvalues + beta)
-        shift = self.mean @ self._vectors
         chosen = np.arange(self.n_rows) if rows is None else rows
         result = np.empty(len(chosen))
         for start in range(0, len(chosen), 1024):
-            block = np.asarray(self._X[chosen[start : start + 1024]] @ self._vectors) - shift
-            result[start : start + 1024] = np.square(block) @ shrink
+            result[start : start + 1024] = np.square(self.coordinates(chosen[start : start + 1024])) @ shrink
         return result + (1.0 / self.n_rows if self._centre else 0.0)
 
 
@@ -114,6 +119,9 @@ class RowFactor:
     def weights(self, projected: FloatArray, beta: float) -> FloatArray:
         duals = self._vectors @ (projected / (self.eigenvalues + beta)[:, None])
         return np.asarray(self._X.T @ duals - np.outer(self.mean, duals.sum(axis=0)))
+
+    def coordinates(self, rows: IntArray) -> FloatArray:
+        return self._vectors[rows] * np.sqrt(self.eigenvalues)
 
     def leverages(self, beta: float, rows: IntArray | None = None) -> FloatArray:
         shrink = self.eigenvalues / (self.eigenvalues + beta)

@@ -66,7 +66,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         The share of the past classifiers' covariance in the prior of a new one. None is the paper's method.
     beta : "auto" or float
         The ridge strength: of the past labels, and of the pull of a new label toward its anchor. "auto" chooses it for
-        the past labels by generalised cross-validation (other losses: by P@k of held-out rows), for new ones as below.
+        the past labels by generalised cross-validation or ``scoring`` (other losses: by P@k of held-out rows), for new
+        ones as below.
     loss : "squared", "logistic", "squared_hinge" or "auto"
         What the classifiers minimise. With "auto" it is squared for the labels of `fit`, and for new ones squared,
         logistic or a mixture of the two, as below (squared if beta is given). The mixture is one linear classifier; all
@@ -94,7 +95,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
     n_jobs : None or int
         Threads that solve the codes of a batch of labels; None for one, -1 for one per core. The codes are the same.
     scoring : "balanced", "p@k", "auc" or "average_precision"
-        What "auto" maximises for new labels: all of these together, or one of them.
+        What "auto" maximises: all of these together, or one of them. The strength of the labels of `fit` follows it
+        where it is one measure, by leave-one-out scores of at most 1,000 rows.
     tune : "arrival" or "fit"
         When the trials of "auto" are run: for the first label with about so many rows, or for all numbers of rows at
         the end of `fit`, so that no label waits for them.

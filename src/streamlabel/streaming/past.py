@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from streamlabel.classifier.penalty import Penalty, make_penalty
-from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, choose_beta, make_ridge
+from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, beta_grid, choose_beta, make_ridge
 from streamlabel.classifier.single_precision import SingleRidge
 from streamlabel.classifier.solve import FACTOR_LIMIT, solve_coupled, solve_prepared, too_large
 from streamlabel.data.files import available_memory
@@ -30,6 +30,7 @@ from streamlabel.stats.accelerator import accelerated
 from streamlabel.stats.label_gram import centred_cross, signed_label_gram
 from streamlabel.stats.spectral import RidgeFactor, make_factor
 from streamlabel.stats.threads import one_thread
+from streamlabel.stats.ties import points
 from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import decide, decide_blocks, usual_threshold
 from streamlabel.streaming.codes import judges_all, unseen_coupled_scores, unseen_scores
@@ -46,10 +47,7 @@ from streamlabel.streaming.other_losses import (
 )
 from streamlabel.streaming.pruned import MOST_HELD, WIDTH, SparseBlocks, fit_pruned
 from streamlabel.streaming.state import ModelState
-from streamlabel.streaming.trials import (
-    LAM,
-    LabelReport,
-)
+from streamlabel.streaming.trials import LAM, LabelReport, measure, scored
 from streamlabel.structure.dictionary import choose_dictionary
 from streamlabel.structure.represent import represent
 from streamlabel.types import CSC, CSR, FloatArray, IntArray, SolveReport
@@ -134,7 +132,9 @@ def _fit_pruned(
     """Learn a model whose labels keep few of their weights each (`streaming.pruned`)."""
     seed, prune, (n_rows, n_labels) = parameters.random_state, parameters.prune, labels.shape
     assert prune is not None
-    beta = sampled_beta(X, labels, True, seed) if parameters.beta == "auto" else float(parameters.beta)
+    beta = (
+        float(parameters.beta) if parameters.beta != "auto" else sampled_beta(X, labels, True, seed, parameters.scoring)
+    )
     order = np.random.default_rng(seed).permutation(n_rows)
     n_judged = max(min(len(FitMemory.sample(n_rows, seed, n_labels)), n_rows // 3), 1)
     rows, held = np.sort(order[:n_judged]), np.sort(order[: max(n_judged, min(n_rows // 5, MOST_HELD))])
@@ -182,7 +182,7 @@ def _learn(parameters: Parameters, X: CSR | FloatArray, labels: CSR) -> PastFit:
     lam = fixed_lam(parameters.lam)
     if parameters.start == "alternating" and lam is not None:
         return fit_alternating(X, labels, lam, beta, centre, seed, float(parameters.start_weight))
-    return fit_ridge(X, labels, beta, centre, seed)
+    return fit_ridge(X, labels, beta, centre, seed, parameters.scoring)
 
 
 def _atoms(parameters: Parameters, labels: CSR) -> IntArray:
@@ -198,16 +198,18 @@ def fixed_lam(lam: float | str | None) -> float | None:
     return LAM if lam == "auto" else None if lam is None else float(lam)
 
 
-def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
-    """Learn one ridge per label, with one strength for all: given, or that of the least generalised error.
+def fit_ridge(
+    X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int, scoring: str = "balanced"
+) -> PastFit:
+    """Learn one ridge per label, with one strength for all: given, or chosen by `best_beta`.
 
     The size decides on the road (`fit_plan`).
     """
     road = plan_fit(FitSize.of(X, labels), available=available_memory()).road
     if road == "spectral":
-        return fit_by_spectrum(X, labels, beta, fit_intercept, seed)
+        return fit_by_factor(X, labels, _ridge(X, labels, beta, fit_intercept, seed, scoring)[1], seed)
     if beta == "auto":
-        beta = sampled_beta(X, labels, fit_intercept, seed)
+        beta = sampled_beta(X, labels, fit_intercept, seed, scoring)
     if (ridge := accelerated("ridge", X, float(beta), fit_intercept, None)) is not None:
         return fit_by_factor(X, labels, ridge, seed)
     if road == "single":
@@ -217,11 +219,6 @@ def fit_ridge(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept
         except linalg.LinAlgError:  # a tiny beta, beyond single precision
             pass
     return fit_with_loss(X, labels, "squared", beta, fit_intercept, seed)
-
-
-def fit_by_spectrum(X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int) -> PastFit:
-    """Learn ridge by a factor of all rows; its spectrum chooses the strength."""
-    return fit_by_factor(X, labels, _ridge(X, labels, beta, fit_intercept, seed)[1], seed)
 
 
 def fit_by_factor(X: CSR | FloatArray, labels: CSR, ridge: PreparedRidge, seed: int) -> PastFit:
@@ -257,12 +254,13 @@ def fit_by_single_factor(X: CSR | FloatArray, labels: CSR, beta: float, fit_inte
     return PastFit(weights, intercept, beta, "squared", None, rows, unseen, leverages, _no_codes(n_labels), hat)
 
 
-def sampled_beta(X: CSR | FloatArray, labels: CSR, fit_intercept: bool, seed: int) -> float:
-    """The ridge strength of the least generalised error on a sample of the rows, for the labels most frequent there."""
+def sampled_beta(X: CSR | FloatArray, labels: CSR, fit_intercept: bool, seed: int, scoring: str = "balanced") -> float:
+    """The ridge strength that is best on a sample of the rows, for the labels most frequent there (`best_beta`)."""
     sample = np.sort(np.random.default_rng(seed).permutation(labels.shape[0])[:SAMPLED_ROWS])
     rows, answers = X[sample], labels[sample]
     answers = answers[:, most_frequent(answers, MOST_TUNED)]
-    found = best_beta(make_factor(rows, centre=fit_intercept), coded(answers, fit_intercept), fit_intercept)
+    targets, factor = coded(answers, fit_intercept), make_factor(rows, centre=fit_intercept)
+    found = best_beta(factor, targets, fit_intercept, scoring, seed)
     return found / row_unit(rows, fit_intercept) * row_unit(X, fit_intercept)
 
 
@@ -317,14 +315,33 @@ def fit_with_loss(
     return PastFit(weights, intercept, beta, loss, None, rows, unseen, no_leverages, codes)
 
 
-def best_beta(factor: RidgeFactor, targets: FloatArray, fit_intercept: bool) -> float:
-    """The ridge strength of the least generalised error for these targets (n, k)."""
-    energy = np.square(targets - targets.mean(axis=0) if fit_intercept else targets).sum(axis=0)
-    return choose_beta(factor, factor.project(targets), energy)
+def best_beta(
+    factor: RidgeFactor, targets: FloatArray, fit_intercept: bool, scoring: str = "balanced", seed: int = 0
+) -> float:
+    """The ridge strength of the least generalised error for these targets (n, k).
+
+    With another ``scoring`` than "balanced", that of the best leave-one-out scores of a sample of the rows, by this
+    measure and the labels that have both answers there; of two equal ones the stronger.
+    """
+    rows = FitMemory.sample(len(targets), seed, targets.shape[1])
+    yes = (targets[rows] > 0).sum(axis=0)
+    able = (yes > 0) & (yes < len(rows))
+    if scoring == "balanced" or able.sum() < 2:
+        energy = np.square(targets - targets.mean(axis=0) if fit_intercept else targets).sum(axis=0)
+        return choose_beta(factor, factor.project(targets), energy)
+    targets = targets[:, able]
+    judged, Z, projected = targets[rows], factor.coordinates(rows), factor.project(targets)
+    level, share = (targets.mean(axis=0), 1.0 / len(targets)) if fit_intercept else (0.0, 0.0)
+    grid, roots, found = beta_grid(factor)[::-1], np.sqrt(factor.eigenvalues), []
+    for shrink in (1.0 / (factor.eigenvalues + beta) for beta in grid):
+        scores = Z @ (projected * (roots * shrink)[:, None]) + level
+        unseen = unseen_scores(scores, judged, np.square(Z) @ shrink + share)
+        found.append(float(points(scored(np.array(measure((judged > 0).astype(np.float64), unseen)), scoring))))
+    return float(grid[int(np.argmax(found))])
 
 
 def _ridge(
-    X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int
+    X: CSR | FloatArray, labels: CSR, beta: float | str, fit_intercept: bool, seed: int, scoring: str = "balanced"
 ) -> tuple[float, PreparedRidge, RidgeFactor | None]:
     """The ridge of all rows at the given strength, or at the best for (a sample of) the labels, with its factor."""
     if beta != "auto":
@@ -332,7 +349,7 @@ def _ridge(
     if labels.shape[1] > MOST_TUNED:
         labels = labels[:, tuned_labels(int(labels.shape[1]), seed)]
     factor = make_factor(X, centre=fit_intercept)
-    chosen_beta = best_beta(factor, coded(labels, fit_intercept), fit_intercept)
+    chosen_beta = best_beta(factor, coded(labels, fit_intercept), fit_intercept, scoring, seed)
     hat = HatSpectrum.of(factor.eigenvalues, chosen_beta)
     return chosen_beta, make_ridge(X, chosen_beta, centre=fit_intercept, gram=factor.gram, hat=hat), factor
 
