@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
@@ -19,7 +19,7 @@ from streamlabel.metrics.ranking import precision_at_k
 from streamlabel.streaming import arrival
 from streamlabel.streaming.arrival import stand_ins
 from streamlabel.streaming.other_losses import STRENGTHS, row_precision, row_unit, solve_loss, stratified_folds
-from streamlabel.streaming.trials import LAM
+from streamlabel.streaming.trials import LAM, Recipe
 
 
 @pytest.fixture
@@ -206,6 +206,24 @@ def test_scores_of_mixed_losses_stay_on_one_scale(rng):
         clf.add_labels(X[:800], Y[:800, 15:], annotated=np.arange(500))
         found[loss] = row_precision(clf.decision_function(X[800:]), Y[800:]).mean()
     assert found["auto"] > found["squared"] - 0.01
+
+
+def test_a_mixture_is_ridge_and_logistic_regression_of_scikit_learn_of_equal_spread(case, monkeypatch):
+    X, Y, X_test = case
+    recipe = Recipe(0.0, LAM, False, 0.3, mix=0.5, other_strength=0.1, line=None)
+    monkeypatch.setattr(arrival, "run_trials", lambda *_: [None])
+    monkeypatch.setattr(arrival, "choose_recipe", lambda *_, **__: recipe)
+    rows = np.arange(0, 240, 2)
+    clf = StreamingLabelClassifier().fit(X, Y[:, :10]).add_labels(X, Y[:, 10], annotated=rows)
+    unit = row_unit(X[rows], True)
+    ridge = Ridge(alpha=0.3 * unit).fit(X[rows], Y[rows, 10])
+    logistic = LogisticRegression(C=1 / (0.1 * unit), tol=1e-10, max_iter=1000).fit(X[rows], Y[rows, 10])
+    judged = clf.state_.memory.judged_X
+    one, other = ridge.predict(judged), logistic.decision_function(judged)
+    far = one.mean() + (logistic.decision_function(X_test) - other.mean()) * one.std() / other.std()
+    expected = 0.5 * ridge.predict(X_test) + 0.5 * far
+    np.testing.assert_allclose(clf.decision_function(X_test)[:, 10], expected, atol=3e-3)
+    assert clf.reports_[-1].loss == "both"
 
 
 def test_a_metric_serves_any_loss(case):

@@ -14,9 +14,11 @@ from streamlabel.streaming.trials import (
     RECIPES,
     Judged,
     Trial,
+    Way,
     budget_class,
     choose_recipe,
     measure,
+    own_lines,
     run_trial,
 )
 
@@ -38,13 +40,13 @@ def trials(**gains):
 
 
 def test_own_ridge_is_first_and_stays_where_nothing_helps():
-    assert RECIPES[0] == (0.0, 0.0, None, 1.0)
+    assert RECIPES[0] == Way(0.0, 0.0, None, 1.0)
     chosen = choose_recipe(trials(**{f"r{i}": -1.0 for i in range(1, len(RECIPES))}))
     assert (chosen.share, chosen.anchored, chosen.strength) == (0.0, False, 1.0)
 
 
 def test_the_largest_gain_wins_if_nothing_is_lost():
-    best = RECIPES.index((0.0, 0.3, LAM, 3.0))
+    best = RECIPES.index(Way(0.0, 0.3, LAM, 3.0))
     chosen = choose_recipe(trials(**{f"r{best}": 2.0, "r1": 1.0}))
     assert (chosen.share, chosen.anchored) == (0.3, True)
     assert chosen.strength == pytest.approx(3.0)
@@ -52,12 +54,12 @@ def test_the_largest_gain_wins_if_nothing_is_lost():
 
 @pytest.mark.parametrize("lam", LAMS)
 def test_the_penalty_of_the_code_is_chosen_too(lam):
-    best = RECIPES.index((0.0, 0.1, lam, 1.0))
+    best = RECIPES.index(Way(0.0, 0.1, lam, 1.0))
     assert choose_recipe(trials(**{f"r{best}": 2.0})).lam == lam
 
 
 def test_a_recipe_that_loses_much_on_one_measure_is_out():
-    best, second = RECIPES.index((0.0, 0.3, LAM, 3.0)), RECIPES.index((0.0, 0.1, None, 1.0))
+    best, second = RECIPES.index(Way(0.0, 0.3, LAM, 3.0)), RECIPES.index(Way(0.0, 0.1, None, 1.0))
     losing = np.array([3.0, 3.0, 3.0, 3.0, -2.0])
     chosen = choose_recipe(trials(**{f"r{best}": losing, f"r{second}": 1.0}))
     assert (chosen.share, chosen.anchored) == (0.1, False)
@@ -115,7 +117,7 @@ def test_too_few_labels_give_no_trial(rng):
 def test_a_gain_that_trials_cannot_tell_from_none_is_refused(gain, taken):
     """The same gain in every trial, so that its standard error is zero."""
     measures = np.zeros((len(RECIPES), 5))
-    anchored = RECIPES.index((0.0, 0.0, LAM, 1.0))
+    anchored = RECIPES.index(Way(0.0, 0.0, LAM, 1.0))
     measures[anchored] = gain
     chosen = choose_recipe([trial_of(measures)] * 3)
     assert chosen.anchored is taken
@@ -123,7 +125,7 @@ def test_a_gain_that_trials_cannot_tell_from_none_is_refused(gain, taken):
 
 def test_ties_go_to_the_recipe_that_stands_first_and_the_report_says_how_clear_it_was():
     """Gains that differ by less than a hundredth of a point are ties; a clear lead is said with its error."""
-    first, later = RECIPES.index((0.0, 0.1, None, 1.0)), RECIPES.index((0.0, 0.3, LAM, 3.0))
+    first, later = RECIPES.index(Way(0.0, 0.1, None, 1.0)), RECIPES.index(Way(0.0, 0.3, LAM, 3.0))
     measures = np.full((len(RECIPES), 5), 50.0)
     measures[first] += 2.0
     measures[later] += 2.0 + 1e-9
@@ -137,14 +139,14 @@ def test_ties_go_to_the_recipe_that_stands_first_and_the_report_says_how_clear_i
 
 
 def test_where_nothing_else_is_allowed_there_is_no_lead():
-    clarity = choose_recipe(trials()).clarity
+    clarity = choose_recipe(trials(**{f"r{i}": -1.0 for i in range(1, len(RECIPES))})).clarity
     assert (clarity.gain, clarity.lead, clarity.lead_error) == (0.0, None, None)
 
 
 def test_a_mixture_is_taken_where_each_loss_alone_falls_short():
     """Ridge ranks the top better, logistic the tail; the mixture loses a little on both, and is the best balance."""
     measures = np.full((len(RECIPES), 5), 50.0)
-    logistic, half = RECIPES.index((1.0, 0.0, None, 1.0)), RECIPES.index((0.5, 0.0, None, 1.0))
+    logistic, half = RECIPES.index(Way(1.0, 0.0, None, 1.0)), RECIPES.index(Way(0.5, 0.0, None, 1.0))
     measures[logistic] += [-1.0, -1.0, -1.0, 2.0, -2.0]
     measures[half] += [0.1, 0.1, 0.1, 1.5, -0.2]
     chosen = choose_recipe([trial_of(measures)] * 3)
@@ -154,6 +156,24 @@ def test_a_mixture_is_taken_where_each_loss_alone_falls_short():
     assert choose_recipe([trial_of(measures)] * 3, mixes=(0.0,)).mix == 0.0
     measures[half] = np.nan  # not tried
     assert choose_recipe([trial_of(measures)] * 3, scoring="p@k").mix == 0.0
+
+
+def test_of_the_losses_alone_the_best_is_taken_however_small_its_sure_gain():
+    """There are few of them and none is a risk; what leans on the past, of many, has to be worth a little."""
+    measures = np.full((len(RECIPES), 5), 50.0)
+    own = RECIPES.index(Way(0.3, 0.0, None, 1.0, True))
+    measures[own] += 0.05
+    measures[RECIPES.index(Way(0.3, 0.1, None, 1.0))] += 0.2
+    chosen = choose_recipe([trial_of(measures)] * 3)
+    assert (chosen.mix, chosen.share, chosen.line) == (0.3, 0.0, None)
+
+
+def test_lines_of_their_own_give_each_label_the_mean_and_spread_of_its_other_scores(rng):
+    scores, target = rng.standard_normal((50, 4)) * [1, 10, 0.1, 0] + 3.0, rng.standard_normal((50, 4)) * [1, 2, 3, 4]
+    scale, shift = own_lines(scores, target)
+    np.testing.assert_allclose((scale * scores + shift).mean(axis=0), target.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose((scale * scores + shift).std(axis=0)[:3], target.std(axis=0)[:3])
+    assert scale[3] == 0.0  # nothing to spread
 
 
 def test_rows_of_many_features_are_tried_with_the_past_up_to_2000():

@@ -29,16 +29,20 @@ def even_out(scores: FloatArray, axis: int | None = None) -> FloatArray:
     return np.asarray(np.rint(scores / np.where(spread > rounding, _SAME_SCORE * spread, 1.0)))
 
 
-def best_first(even: FloatArray, axis: int) -> IntArray:
-    """The places of the values of each column (axis 0) or row (axis 1), largest value first, ties as they stand.
+def ranked(truth: FloatArray, even: FloatArray, k: int | None = None) -> IntArray:
+    """The answers (r, c), 0 or 1, of each row in the order of its values (r, c), largest first, ties as they stand.
 
-    even : whole numbers (`even_out`). Value and place become one number, so that a fast sort of them has no ties.
+    even : whole numbers (`even_out`). Value, place and answer become one number, so that a fast sort has no ties.
+    k : only the first k
     """
-    n_places = even.shape[axis]
-    places = np.arange(n_places)
-    keys = even.astype(np.int64) * -n_places + (places[:, None] if axis == 0 else places)
-    keys.sort(axis=axis)
-    return np.asarray(keys % n_places)
+    n_places = even.shape[1]
+    keys = np.ascontiguousarray(even, dtype=np.int64) * (-2 * n_places)
+    keys += 2 * np.arange(n_places)
+    keys += truth.astype(np.int64)
+    if k is not None and k < n_places:
+        keys = np.partition(keys, k - 1, axis=1)[:, :k]
+    keys.sort(axis=1)
+    return np.asarray(keys & 1)
 
 
 def first_least(errors: Sequence[float] | FloatArray) -> int:

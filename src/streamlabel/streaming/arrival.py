@@ -37,7 +37,17 @@ from streamlabel.streaming.kept_rows import positive_rows
 from streamlabel.streaming.other_losses import learn_with_loss, row_unit
 from streamlabel.streaming.past import best_beta, fixed_lam
 from streamlabel.streaming.state import LabelBatch, ModelState
-from streamlabel.streaming.trials import BUDGETS, LAM, N_SKETCH, LabelReport, Recipe, Trial, choose_recipe, sketch
+from streamlabel.streaming.trials import (
+    BUDGETS,
+    LAM,
+    N_SKETCH,
+    LabelReport,
+    Recipe,
+    Trial,
+    choose_recipe,
+    own_lines,
+    sketch,
+)
 from streamlabel.types import CSR, FloatArray, IntArray
 
 MOST_SCORED = 512  # labels that may enter a code by their scores
@@ -233,7 +243,8 @@ def _learn(
         other = learn_with_loss(
             X, answers, past, recipe.lam, other_beta, "logistic", anchored=recipe.anchored is True, seed=seed,
             basis=basis, share=recipe.share, span=span, judged_rows=judged_rows, start=start, at=at,
-        ).on_line(*recipe.line)  # fmt: skip
+        )  # fmt: skip
+        other = other.on_line(*(_own_lines(state, other, arrival) if recipe.line is None else recipe.line))
         if arrival is None or recipe.mix == 1.0:
             beta, arrival = other_beta, other
         else:
@@ -241,6 +252,13 @@ def _learn(
     assert arrival is not None
     truth = answers if centre else 0.5 * (answers + 1.0)
     return _Group(columns, arrival, recipe, beta, loss, truth, correlations, coupled, basis)
+
+
+def _own_lines(state: ModelState, other: Arrival, ridge: Arrival | None) -> tuple[FloatArray, FloatArray]:
+    """The scale and shift of each label that bring its other scores to its squared ones, on rows kept of `fit`."""
+    assert ridge is not None
+    assert state.memory is not None  # there were trials
+    return own_lines(*(np.asarray(state.memory.judged_X @ one.weights) + one.intercept for one in (other, ridge)))
 
 
 def _prepared(

@@ -80,8 +80,8 @@ class Arrival:
     anchored: BoolArray
     point: FloatArray | None = None
 
-    def on_line(self, scale: float, shift: float) -> Arrival:
-        """The same labels, all scores on another scale."""
+    def on_line(self, scale: float | FloatArray, shift: float | FloatArray) -> Arrival:
+        """The same labels, scores on another scale: one for all, or one each (k,)."""
         return replace(
             self,
             weights=scale * self.weights,

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from streamlabel.classifier.coordinates import LARGEST_ORDER, Coordinates, affords_coordinates, minimise
 from streamlabel.classifier.losses import get_loss, log_odds_span
@@ -25,10 +26,10 @@ from streamlabel.classifier.newton import Start
 from streamlabel.classifier.objective import Design
 from streamlabel.classifier.ridge import BETA_STEPS
 from streamlabel.stats.label_gram import centred_cross
-from streamlabel.stats.ties import best_first, even_out, first_least, points
+from streamlabel.stats.ties import even_out, first_least, points, ranked
 from streamlabel.streaming.calibration import Estimate
 from streamlabel.structure.represent import represent
-from streamlabel.types import CSR, FloatArray, IntArray
+from streamlabel.types import CSC, CSR, FloatArray, IntArray
 
 LOGGER = logging.getLogger("streamlabel.trials")
 SAYS = "trying out on known labels how to learn from %s: once per number of answers ..."
@@ -47,12 +48,14 @@ class Way(NamedTuple):
     mix : how much of it is the classifier of the other loss: that of the model if it is not squared, else logistic
     share : of the metric;   lam : the penalty of the code, None for no anchor
     pull : the strength in multiples of that which is best for learning alone with this loss
+    own : whether each label of a mixture has a line of its own that brings one loss to the scale of the other
     """
 
     mix: float
     share: float
     lam: float | None
     pull: float
+    own: bool = False
 
 
 # Own ridge first. What leans on the past can be pulled toward it harder than toward zero; the more rows, the finer a
@@ -64,6 +67,7 @@ RECIPES: tuple[Way, ...] = (
       for pull in (1.0, 3.0, 10.0) if share or lam),
     *(Way(mix, share, lam, pull) for mix in _MIXES for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
       for pull in (1.0, 3.0) if share or lam),
+    *(Way(mix, 0.0, None, 1.0, True) for mix in _MIXES[1:]),
 )  # fmt: skip
 LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse=True))
 SHARES = tuple(sorted({way.share for way in RECIPES}))
@@ -74,9 +78,9 @@ _ROUGH = 3e-3  # tolerance of a trial
 _FORGIVEN = 0.05  # points that a recipe may fall short
 # beta in units of the mean squared length of a centred row, for losses that have no closed form
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-# A recipe is out when it gains less than this many points on average: the best of many recipes seems to gain a fifth
-# of a point where none helps (EURLEX57K by date).
-LEAST_GAIN, _LEAST_ALONE = 0.3, 0.1
+# A recipe with the past is out when it gains less than this many points on average: the best of many recipes seems to
+# gain a fifth of a point where none helps (EURLEX57K by date).
+LEAST_GAIN = 0.3
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,8 @@ class Recipe:
     strength : beta in units of the mean squared length of a centred row
     clarity : how clear the choice was; None if nothing was tried
     mix : how much of the classifier is one of the other loss (`Way`);   other_strength : the strength of that
-    line : the scale and shift that bring scores of the other loss to the scale of squared ones, for all labels alike
+    line : the scale and shift that bring scores of the other loss to the scale of squared ones, for all labels alike;
+        None: each label has its own
     """
 
     share: float
@@ -113,7 +118,7 @@ class Recipe:
     clarity: Clarity | None = None
     mix: float = 0.0
     other_strength: float = np.nan
-    line: tuple[float, float] = (1.0, 0.0)
+    line: tuple[float, float] | None = (1.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +136,7 @@ class Trial:
 
     strengths : (2,), those best for learning alone, with the squared and with the other loss; NaN if not tried
     measures : (n_recipes, 5) P@1, P@3, P@5, AUC, average precision; NaN if not tried
-    lines : (n_recipes, 2), scale and shift of scores of the other loss (`Recipe`)
+    lines : (n_recipes, 2), scale and shift of scores of the other loss (`Recipe`), for all labels alike
     """
 
     strengths: FloatArray
@@ -185,8 +190,7 @@ def run_trial(
     if not affords_coordinates(X.shape, basis[0].shape[1]):
         trial.run_alone()
         return trial.result()
-    for lam in LAMS:
-        code = code_of_hidden(answers[:, others], answers[:, hidden], lam)
+    for lam, code in codes_of_hidden(answers[:, others], answers[:, hidden]).items():
         trial.anchors[lam] = past @ code, past_judged @ code
     for share in SHARES:
         trial.run(share, *basis)
@@ -295,13 +299,14 @@ class _Hidden:
         """What was found."""
         measures, lines = np.full((len(RECIPES), 5), np.nan), np.tile([1.0, 0.0], (len(RECIPES), 1))
         for number, way in enumerate(RECIPES):
-            scores = self.scores.get(way if not way.mix else Way(1.0, *way[1:]))
+            scores = self.scores.get(Way(float(way.mix > 0.0), *way[1:4]))
             if scores is None or (0.0 < way.mix < 1.0 and not self.squared):
                 continue
             if way.mix and self.squared:
-                ridge = self.scores[Way(0.0, *way[1:])]
+                ridge = self.scores[Way(0.0, *way[1:4])]
                 lines[number] = common_line(scores, ridge)
-                scores = (1.0 - way.mix) * ridge + way.mix * (lines[number, 0] * scores + lines[number, 1])
+                scale, shift = own_lines(scores, ridge) if way.own else lines[number]
+                scores = (1.0 - way.mix) * ridge + way.mix * (scale * scores + shift)
             measures[number] = measure(self.truth, scores)
         return Trial(self.strengths, measures, lines)
 
@@ -317,6 +322,13 @@ def common_line(scores: FloatArray, target: FloatArray) -> tuple[float, float]:
     return float(scale), float(target.mean() - scale * scores.mean())
 
 
+def own_lines(scores: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The scale and shift, (k,), that give the scores (e, k) of each label the mean and spread of others of it."""
+    spread = scores.std(axis=0)
+    scale = np.divide(target.std(axis=0), spread, out=np.zeros_like(spread), where=spread > 0.0)
+    return scale, target.mean(axis=0) - scale * scores.mean(axis=0)
+
+
 def choose_recipe(
     trials: Sequence[Trial],
     *,
@@ -329,12 +341,12 @@ def choose_recipe(
     """Choose the recipe with the largest mean gain over learning alone with the first of these mixes of losses.
 
     The gain of "balanced" is the mean of P@k (three together), AUC and average precision; of the other `SCORINGS` it is
-    that measure's. It must exceed its standard error and three tenths of a point; if the past is not used, two standard
-    errors and a tenth. Of those that do, the best is taken; with "balanced" what a recipe falls short, on each measure,
-    of the better of the losses alone counts against it. All is compared in hundredths of a point, and ties go to the
-    recipe that stands first in `RECIPES`: alone before with the past, without a metric before with one, without a code
-    before with one, weaker pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out,
-    ``few`` False those with a metric under another loss: there are too many rows for it.
+    that measure's. It must exceed its standard error, and three tenths of a point if the past is used. Of those that
+    do, the best is taken; with "balanced" what a recipe falls short, on each measure, of the better of the losses alone
+    counts against it. All is compared in hundredths of a point, and ties go to the recipe that stands first in
+    `RECIPES`: alone before with the past, without a metric before with one, without a code before with one, weaker
+    pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False those with a
+    metric under another loss: there are too many rows for it.
     """
     measures = np.stack([trial.measures for trial in trials])
     own = next(number for number, way in enumerate(RECIPES) if way.mix == mixes[0])
@@ -352,7 +364,7 @@ def choose_recipe(
     error = overall.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros(len(RECIPES))
     value = points(value)
     past = np.array([way.share > 0.0 or way.lam is not None for way in RECIPES])
-    bar = np.where(past, np.maximum(points(error), LEAST_GAIN), np.maximum(2.0 * points(error), _LEAST_ALONE))
+    bar = np.maximum(points(error), np.where(past, LEAST_GAIN, 0.0))
     allowed = able & (points(overall.mean(axis=0)) > bar)
     allowed[own] = True
     best = int(np.where(allowed, value, -np.inf).argmax())
@@ -366,7 +378,7 @@ def choose_recipe(
     way = RECIPES[best]
     squared, other = np.exp(np.mean([np.log(trial.strengths) for trial in trials], axis=0)) * way.pull
     scales, shifts = np.array([trial.lines[best] for trial in trials]).T
-    line = float(np.exp(np.log(scales).mean())), float(shifts.mean())
+    line = None if way.own else (float(np.exp(np.log(scales).mean())), float(shifts.mean()))
     anchored = way.lam is not None
     return Recipe(way.share, way.lam or LAM, anchored, float(squared), clarity, way.mix, float(other), line)
 
@@ -399,14 +411,13 @@ def measure(truth: FloatArray, scores: FloatArray) -> list[float]:
     labels stand.
     """
     n_rows = len(truth)
-    best = best_first(even_out(scores), axis=1)[:, :5]
-    hits = np.take_along_axis(truth, best, axis=1)
+    hits = ranked(truth, even_out(scores), 5)
     values = [float(hits[:, :k].sum()) / (k * n_rows) for k in (1, 3, 5)]
-    ranked = np.take_along_axis(truth, best_first(even_out(scores, axis=0), axis=0), axis=0)
-    found, rank = np.cumsum(ranked, axis=0), np.arange(1, n_rows + 1)[:, None]
-    yes = found[-1]
-    values.append(float((1.0 - (ranked * (rank - found)).sum(axis=0) / (yes * (n_rows - yes))).mean()))
-    values.append(float(((ranked * found / rank).sum(axis=0) / yes).mean()))
+    label, place = np.nonzero(ranked(truth.T, even_out(scores, axis=0).T))
+    yes = np.bincount(label)
+    above = np.arange(len(label)) - np.repeat(np.cumsum(yes) - yes, yes)  # how many yes are ranked higher
+    values.append(float((1.0 - np.bincount(label, place - above) / (yes * (n_rows - yes))).mean()))
+    values.append(float((np.bincount(label, (above + 1) / (place + 1)) / yes).mean()))
     return [100.0 * value for value in values]
 
 
@@ -416,17 +427,19 @@ def _mixing(n_labels: int, size: int) -> FloatArray | None:
     return np.random.default_rng(0).standard_normal((n_labels, size)) / np.sqrt(size)
 
 
-def code_of_hidden(past: CSR, hidden: CSR, lam: float) -> FloatArray:
-    """Codes (n_past, n_hidden) of the hidden labels; labels that do not occur on these rows cannot enter."""
+def codes_of_hidden(past: CSR, hidden: CSR) -> dict[float, CSC]:
+    """Codes (n_past, n_hidden) of the hidden labels, by penalty; labels that do not occur here cannot enter."""
     present = np.flatnonzero(np.asarray(past.sum(axis=0)).ravel())
     columns = past[:, present]
     counts = np.asarray(hidden.sum(axis=0), dtype=np.float64).ravel()
     energies = counts - counts**2 / past.shape[0]
     gram, correlations = centred_cross(columns, columns), centred_cross(columns, hidden)
-    found = represent(gram, correlations, energies, lam * past.shape[0], tol=1e-4)
-    result = np.zeros((past.shape[1], hidden.shape[1]))
-    result[present] = found.codes.toarray()
-    return result
+    found = {lam: represent(gram, correlations, energies, lam * past.shape[0], tol=1e-4).codes for lam in LAMS}
+    shape = past.shape[1], hidden.shape[1]
+    return {
+        lam: sparse.csc_array((code.data, present[code.indices], code.indptr), shape=shape)
+        for lam, code in found.items()
+    }
 
 
 @dataclass(frozen=True)
