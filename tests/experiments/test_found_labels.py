@@ -12,11 +12,12 @@ from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
 from streamlabel.errors import DataError
 from streamlabel.experiments import asking, found_labels, named_labels
-from streamlabel.experiments.asking import STARTS, STRATEGIES, AskingTask, Open
+from streamlabel.experiments.asking import STARTS, STRATEGIES, Open
 from streamlabel.experiments.births import load_by_date
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.found_labels import (
     STRENGTHS,
+    DrawTask,
     NamedFeatures,
     chosen_strengths,
     draw_labels,
@@ -24,11 +25,11 @@ from streamlabel.experiments.found_labels import (
     part_set,
     yes_rows,
 )
-from streamlabel.experiments.named_labels import LOGISTIC, WITHOUT, NamesTask
+from streamlabel.experiments.named_labels import LOGISTIC, WITHOUT
 from streamlabel.experiments.sets import NEWS_CORPUS, load_set
 from streamlabel.experiments.spec import LEARNER
 
-TASK, NAMES = AskingTask(NEWS_CORPUS, 0, True), NamesTask(NEWS_CORPUS, 0, True)
+TASK = NAMES = DrawTask(NEWS_CORPUS, 0, True)
 
 
 @pytest.fixture(scope="module")
@@ -169,6 +170,6 @@ def test_a_set_without_names_of_features_is_refused(monkeypatch):
 
 def test_a_setting_makes_a_task_a_set_and_seed():
     setting = Setting(("a", "b"), (0, 1), quick=True)
-    assert asking.tasks(setting)[1] == AskingTask("a", 1, True)
-    assert named_labels.tasks(setting)[2] == NamesTask("b", 0, True)
-    assert len(named_labels.keys(NamesTask("a", 0, False))) == 22
+    assert asking.tasks(setting)[1] == DrawTask("a", 1, True)
+    assert named_labels.tasks(setting)[2] == DrawTask("b", 0, True)
+    assert len(named_labels.keys(DrawTask("a", 0, False))) == 22

@@ -178,8 +178,8 @@ def make_ridge(
     return kind(X, beta, basis=basis, share=share, centre=centre, gram=gram, hat=hat)
 
 
-class RowRidge:
-    """Ridge prepared for few rows: the Cholesky factor of ``Xc C Xc' + beta I`` (q, q)."""
+class _FactoredRidge:
+    """What ridge by rows and by features share: a Cholesky factor of a kernel or Gram, with beta on its diagonal."""
 
     def __init__(
         self,
@@ -196,19 +196,51 @@ class RowRidge:
         self.known_hat: HatSpectrum | None = hat
         self.n_rows = int(X.shape[0])
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
-        self._share = share if basis is not None else 0.0
-        kernel = centred_kernel(X, self.mean) if gram is None else gram
-        if self._share:
+        matrix = self._matrix(gram, basis, share if basis is not None else 0.0)
+        matrix.flat[:: len(matrix) + 1] += beta
+        self._factor = _cholesky(matrix)
+
+    def _matrix(self, gram: FloatArray | None, basis: FloatArray | None, share: float) -> FloatArray:
+        raise NotImplementedError
+
+    def solve(self, targets: CSR | FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def toward(self, targets: CSR | FloatArray, anchor: FloatArray) -> FloatArray:
+        return anchor + self.solve(dense(targets) - np.asarray(self._X @ anchor))
+
+    @property
+    def hat(self) -> HatSpectrum:
+        if self.known_hat is None:
+            self.known_hat = _hat_spectrum(self._inverse(), self.beta)
+        return self.known_hat
+
+    @property
+    def freedom(self) -> float:
+        return self.n_rows - self.hat.trace - float(self.centre)
+
+    def _inverse(self) -> FloatArray:
+        """The inverse of what was factored, its lower half."""
+        inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
+        return np.asarray(inverse)
+
+
+class RowRidge(_FactoredRidge):
+    """Ridge prepared for few rows: the Cholesky factor of ``Xc C Xc' + beta I`` (q, q)."""
+
+    def _matrix(self, gram: FloatArray | None, basis: FloatArray | None, share: float) -> FloatArray:
+        self._share = share
+        kernel = centred_kernel(self._X, self.mean) if gram is None else gram
+        if share:
             assert basis is not None
-            scores = np.asarray(X @ basis)
-            if centre:
+            scores = np.asarray(self._X @ basis)
+            if self.centre:
                 scores -= scores.mean(axis=0)
             self._basis, self._scores = basis, scores
             self._scale = kernel.trace() / max(float(np.square(scores).sum()), np.finfo(np.float64).tiny)
-            kernel *= 1.0 - self._share
-            kernel += (self._share * self._scale) * (scores @ scores.T)
-        kernel.flat[:: self.n_rows + 1] += beta
-        self._factor = _cholesky(kernel)
+            kernel *= 1.0 - share
+            kernel += (share * self._scale) * (scores @ scores.T)
+        return kernel
 
     def solve(self, targets: CSR | FloatArray) -> FloatArray:
         duals = self._duals(dense(targets))
@@ -220,9 +252,6 @@ class RowRidge:
                 return weights - np.outer((1.0 - self._share) * self.mean, duals.sum(axis=0))
         return weights - np.outer(self.mean, duals.sum(axis=0)) if self.centre else weights
 
-    def toward(self, targets: CSR | FloatArray, anchor: FloatArray) -> FloatArray:
-        return anchor + self.solve(dense(targets) - np.asarray(self._X @ anchor))
-
     def leave_one_out(self, targets: FloatArray, weights: FloatArray) -> FloatArray:
         # r = beta * alpha
         return self.beta * self._duals(targets) / np.maximum(1.0 - self.leverages(), 1e-12)[:, None]
@@ -233,8 +262,8 @@ class RowRidge:
     @functools.cached_property
     def _leverages(self) -> FloatArray:
         # 1 - h_i = beta * (K + beta I)^-1_ii, less the intercept's share 1/q
-        inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
-        return np.asarray(1.0 - self.beta * inverse.diagonal() + (1.0 / self.n_rows if self.centre else 0.0))
+        kept = self.beta * self._inverse().diagonal()
+        return np.asarray(1.0 - kept + (1.0 / self.n_rows if self.centre else 0.0))
 
     def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
         both = np.hstack((dense(targets), dense(targets) - np.asarray(self._X @ anchor)))
@@ -245,62 +274,31 @@ class RowRidge:
             weights[:, :n_targets], anchor + weights[:, n_targets:], residuals[:n_targets], residuals[n_targets:]
         )
 
-    @property
-    def hat(self) -> HatSpectrum:
-        if self.known_hat is None:
-            inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
-            self.known_hat = _hat_spectrum(inverse, self.beta)
-        return self.known_hat
-
-    @property
-    def freedom(self) -> float:
-        return self.n_rows - self.hat.trace - float(self.centre)
-
     def _duals(self, targets: FloatArray) -> FloatArray:
         centred = targets - targets.mean(axis=0) if self.centre else targets
         return linalg.cho_solve(self._factor, centred, check_finite=False)
 
 
-class FeatureRidge:
+class FeatureRidge(_FactoredRidge):
     """Ridge prepared for many rows: the Cholesky factor of ``T'Xc'Xc T + beta I`` (d, d), ``T T' = C``."""
 
-    def __init__(
-        self,
-        X: CSR | FloatArray,
-        beta: float,
-        *,
-        basis: FloatArray | None = None,
-        share: float = 0.0,
-        centre: bool = True,
-        gram: FloatArray | None = None,
-        hat: HatSpectrum | None = None,
-    ) -> None:
-        self._X, self.beta, self.centre = X, beta, centre
-        self.known_hat: HatSpectrum | None = hat
-        self.n_rows = int(X.shape[0])
-        n_features = int(X.shape[1])
-        self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(n_features)
-        if gram is None:
-            gram = centred_gram(X, self.mean)
+    def _matrix(self, gram: FloatArray | None, basis: FloatArray | None, share: float) -> FloatArray:
+        gram = centred_gram(self._X, self.mean) if gram is None else gram
         self._root: FloatArray | None = None
-        self._inverse: FloatArray | None = None  # made when a single target is first solved
-        if basis is not None and share:
+        if share:
+            assert basis is not None
             scale = gram.trace() / max(float(np.vdot(basis, gram @ basis)), np.finfo(np.float64).tiny)
             prior = (share * scale) * (basis @ basis.T)
-            prior.flat[:: n_features + 1] += 1.0 - share
+            prior.flat[:: len(prior) + 1] += 1.0 - share
             self._root = linalg.cholesky(prior, lower=True, overwrite_a=True, check_finite=False)
             gram = self._root.T @ gram @ self._root
-        gram.flat[:: n_features + 1] += beta
-        self._factor = _cholesky(gram)
+        return gram
 
     def solve(self, targets: CSR | FloatArray) -> FloatArray:
         right = self._products(targets)
         if self._root is None:
             return self._solve_plain(right)
         return self._root @ linalg.cho_solve(self._factor, self._root.T @ right, overwrite_b=True, check_finite=False)
-
-    def toward(self, targets: CSR | FloatArray, anchor: FloatArray) -> FloatArray:
-        return anchor + self.solve(dense(targets) - np.asarray(self._X @ anchor))
 
     def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
         assert self._root is None, "with a metric, both ways are solved one by one"
@@ -317,15 +315,12 @@ class FeatureRidge:
             energy - (toward * (right + self.beta * (toward - anchor))).sum(axis=0),
         )
 
-    @property
-    def hat(self) -> HatSpectrum:
-        if self.known_hat is None:
-            self.known_hat = _hat_spectrum(self._whole_inverse(), self.beta)
-        return self.known_hat
+    @functools.cached_property
+    def _kept_inverse(self) -> FloatArray:
+        return super()._inverse()
 
-    @property
-    def freedom(self) -> float:
-        return self.n_rows - self.hat.trace - float(self.centre)
+    def _inverse(self) -> FloatArray:
+        return self._kept_inverse  # made when a single target is first solved
 
     def _products(self, targets: CSR | FloatArray) -> FloatArray:
         """``Xc'T`` (d, k)."""
@@ -336,13 +331,8 @@ class FeatureRidge:
     def _solve_plain(self, right: FloatArray) -> FloatArray:
         """Solve without a metric; a single target reads half of the inverse once, not the factor twice."""
         if right.shape[1] == 1:
-            return np.asarray(linalg.blas.dsymv(1.0, self._whole_inverse(), right[:, 0], lower=1))[:, None]
+            return np.asarray(linalg.blas.dsymv(1.0, self._inverse(), right[:, 0], lower=1))[:, None]
         return linalg.cho_solve(self._factor, right, check_finite=False)
-
-    def _whole_inverse(self) -> FloatArray:
-        if self._inverse is None:
-            self._inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
-        return self._inverse
 
     def leave_one_out(self: Any, targets: FloatArray, weights: FloatArray) -> FloatArray:
         residual = targets - np.asarray(self._X @ weights)

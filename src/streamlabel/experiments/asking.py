@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamlabel.errors import DataError
-from streamlabel.experiments.experiment import Experiment, Key, Setting, named
-from streamlabel.experiments.found_labels import Draw, draw_labels, f1_of, ranking
+from streamlabel.experiments.experiment import Experiment, Key, named
+from streamlabel.experiments.found_labels import Draw, DrawTask, draw_labels, f1_of, ranking, tasks
 from streamlabel.experiments.sets import NEWS_CORPUS
 from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, Plot
 from streamlabel.streaming.found import Examples
@@ -78,20 +78,7 @@ STRATEGIES: dict[str, Callable[[Open, int], IntArray]] = {
 }
 
 
-@dataclass(frozen=True)
-class AskingTask:
-    """One draw of new labels, with every start and strategy."""
-
-    dataset: str
-    seed: int
-    quick: bool
-
-
-def tasks(setting: Setting) -> list[AskingTask]:
-    return [AskingTask(name, seed, setting.quick) for name in setting.datasets for seed in setting.seeds]
-
-
-def keys(task: AskingTask) -> list[Key]:
+def keys(task: DrawTask) -> list[Key]:
     shown = SHOWN[:3] if task.quick else SHOWN
     return [
         (task.dataset, start, strategy, n_answers, task.seed, PROTOCOL)
@@ -101,7 +88,7 @@ def keys(task: AskingTask) -> list[Key]:
     ]
 
 
-def run(task: AskingTask, done: Collection[Key] = ()) -> Iterator[AnswersRecord]:
+def run(task: DrawTask, done: Collection[Key] = ()) -> Iterator[AnswersRecord]:
     """Answer from the truth; every strategy and start begins with the same labels and examples."""
     missing = [key for key in keys(task) if key not in done]
     draw = draw_labels(task.dataset, task.seed, N_LABELS // 5 if task.quick else N_LABELS, task.quick, named=True)

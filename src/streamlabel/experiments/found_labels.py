@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from streamlabel.errors import DataError
 from streamlabel.experiments.births import load_by_date
+from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.sets import NEWS_CORPUS, load_set, unit_rows, used_name
 from streamlabel.metrics.auc import label_auc, label_average_precision
 from streamlabel.streaming.classifier import StreamingLabelClassifier
@@ -121,6 +122,19 @@ def part_set(name: str, seed: int = 0, n_fit: int = N_FIT) -> PartedSet:
 
 def _words(name: str) -> tuple[str, ...] | None:
     return load_set(name)[0].feature_names
+
+
+@dataclass(frozen=True)
+class DrawTask:
+    """One draw of new labels of a set."""
+
+    dataset: str
+    seed: int
+    quick: bool
+
+
+def tasks(setting: Setting) -> list[DrawTask]:
+    return [DrawTask(name, seed, setting.quick) for name in setting.datasets for seed in setting.seeds]
 
 
 @lru_cache(maxsize=1)

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamlabel.errors import DataError
-from streamlabel.experiments.experiment import Experiment, Key, Setting, named
+from streamlabel.experiments.experiment import Experiment, Key, named
 from streamlabel.experiments.found_labels import (
     Draw,
+    DrawTask,
     chosen_strengths,
     draw_labels,
     logistic,
     negatives,
     ranking,
+    tasks,
     yes_rows,
 )
 from streamlabel.experiments.sets import NEWS_CORPUS
@@ -91,20 +93,7 @@ METHODS: dict[str, Callable[[Draw, int], Callable[[int, IntArray], FloatArray]]]
 }
 
 
-@dataclass(frozen=True)
-class NamesTask:
-    """One draw of new labels, with every number of yes and method."""
-
-    dataset: str
-    seed: int
-    quick: bool
-
-
-def tasks(setting: Setting) -> list[NamesTask]:
-    return [NamesTask(name, seed, setting.quick) for name in setting.datasets for seed in setting.seeds]
-
-
-def keys(task: NamesTask) -> list[Key]:
+def keys(task: DrawTask) -> list[Key]:
     """Without a yes there is nothing to learn from but the name."""
     return [
         (task.dataset, method, n_yes, task.seed, PROTOCOL)
@@ -114,7 +103,7 @@ def keys(task: NamesTask) -> list[Key]:
     ]
 
 
-def run(task: NamesTask, done: Collection[Key] = ()) -> Iterator[NameRecord]:
+def run(task: DrawTask, done: Collection[Key] = ()) -> Iterator[NameRecord]:
     """Every method gets the same labels, and the same yes of each."""
     missing = [key for key in keys(task) if key not in done]
     draw = draw_labels(task.dataset, task.seed, N_LABELS // 3 if task.quick else N_LABELS, task.quick)

@@ -232,18 +232,8 @@ def solve_coordinate_descent(
 ) -> tuple[FloatArray, FloatArray, int, bool]:
     """Minimise ``1/2 s'Ls - c's + lam ||s||_1`` by coordinate descent on a working set.
 
-    Parameters
-    ----------
-    label_gram : (m, m), symmetric positive semi-definite, C-contiguous
-    correlation : (m,)
-    excluded : an entry that must stay zero (a label may not represent itself)
-    start : (m,), a code to start from, e.g. the solution at a neighbouring lam
-    tol : stop when no optimality condition is missed by more than ``tol * lam_max``
-    max_iter : sweeps over the working set at most
-
-    Returns
-    -------
-    code (m,), gradient (m,) = L s - c, number of sweeps, whether the conditions hold
+    Parameters and results are those of `solve_active_set`, but ``label_gram`` must be C-contiguous, ``tol`` holds for
+    every condition, and ``max_iter`` counts sweeps over the working set.
     """
     code = np.zeros_like(correlation) if start is None else start.copy()
     if excluded is not None:
