@@ -17,7 +17,7 @@ class BinaryRelevance(StreamingLabelClassifier):
     loss : "squared", "logistic" or "squared_hinge"
         "auto" takes logistic if it is better than squared on held-out rows.
     beta : "auto" or float
-        The ridge strength, the same for all labels of `fit`. "auto" chooses it by generalised cross-validation (other
+        The ridge strength, the same for all labels of `fit`. "auto" chooses it by leave-one-out errors (other
         losses: by P@k of held-out rows); labels that are added take the strength that suits labels of `fit`
         learned from as many rows.
     fit_intercept : bool

@@ -66,7 +66,7 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         The share of the past classifiers' covariance in the prior of a new one. None is the paper's method.
     beta : "auto" or float
         The ridge strength: of the past labels, and of the pull of a new label toward its anchor. "auto" chooses it for
-        the past labels by generalised cross-validation or ``scoring`` (other losses: by P@k of held-out rows), for new
+        the past labels by leave-one-out errors or ``scoring`` (other losses: by P@k of held-out rows), for new
         ones as below.
     loss : "squared", "logistic", "squared_hinge" or "auto"
         What the classifiers minimise. With "auto" it is squared for the labels of `fit`, and for new ones squared,

@@ -26,7 +26,7 @@ class KernelFeatures(TransformerMixin, BaseEstimator):
     """Features in which ridge is kernel ridge, with the kernel ``exp(-(gamma |x - z|^2)^power)`` of scaled rows.
 
     Power 1 is the Gaussian kernel, 1/2 the exponential one, which is less smooth. Power and gamma are those of the
-    least generalised cross-validation error of kernel ridge, all labels together, on at most 1,000 of the rows. The
+    least leave-one-out error of kernel ridge, all labels together, on at most 1,000 of the rows. The
     kernel is exact between rows and ``n_components`` of those of `fit`; with no more rows than that everywhere.
     """
 
@@ -64,10 +64,11 @@ class KernelFeatures(TransformerMixin, BaseEstimator):
                 kernel = np.exp(-((gamma * distances) ** power))
                 centre_kernel(kernel)
                 values, vectors = linalg.eigh(kernel, check_finite=False, driver="evd", overwrite_a=True)
-                projected = np.square(vectors.T @ targets).sum(axis=1)
+                projected, squares = vectors.T @ targets, np.square(vectors)
                 for beta in _STRENGTHS * max(float(values.mean()), np.finfo(np.float64).tiny):
                     left = beta / (np.maximum(values, 0.0) + beta)
-                    error = float(np.square(left) @ projected) / float(left.sum() - 1.0 + 1e-9) ** 2 * n_rows
+                    kept = np.maximum(squares @ left - 1.0 / n_rows, 1e-9)  # one less the leverages
+                    error = float(np.square(vectors @ (left[:, None] * projected) / kept[:, None]).sum())
                     if error < best:
                         best, self.power_, self.gamma_ = error, power, float(gamma)
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from streamlabel.classifier.penalty import Penalty, make_penalty
-from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, beta_grid, choose_beta, make_ridge
+from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, beta_grid, generalised_error, make_ridge
 from streamlabel.classifier.single_precision import SingleRidge
 from streamlabel.classifier.solve import FACTOR_LIMIT, solve_coupled, solve_prepared, too_large
 from streamlabel.data.files import available_memory
@@ -30,7 +30,7 @@ from streamlabel.stats.accelerator import accelerated
 from streamlabel.stats.label_gram import centred_cross, signed_label_gram
 from streamlabel.stats.spectral import RidgeFactor, make_factor
 from streamlabel.stats.threads import one_thread
-from streamlabel.stats.ties import points
+from streamlabel.stats.ties import first_least, points
 from streamlabel.streaming.blocks import ClassifierBlocks
 from streamlabel.streaming.calibration import decide, decide_blocks, usual_threshold
 from streamlabel.streaming.codes import judges_all, unseen_coupled_scores, unseen_scores
@@ -318,26 +318,33 @@ def fit_with_loss(
 def best_beta(
     factor: RidgeFactor, targets: FloatArray, fit_intercept: bool, scoring: str = "balanced", seed: int = 0
 ) -> float:
-    """The ridge strength of the least generalised error for these targets (n, k).
+    """The ridge strength of the least leave-one-out error for these targets (n, k); of two equal ones the larger.
 
-    With another ``scoring`` than "balanced", that of the best leave-one-out scores of a sample of the rows, by this
-    measure and the labels that have both answers there; of two equal ones the stronger.
+    It is the generalised error of all rows, times the ratio of the exact to the generalised one of a sample of them:
+    the latter is far too small where features are as many as rows and some rows nearly have a score of their own. With
+    another ``scoring`` than "balanced", the strength is that of the best leave-one-out scores of the sample by this
+    measure, over the labels that have both answers there.
     """
     rows = FitMemory.sample(len(targets), seed, targets.shape[1])
-    yes = (targets[rows] > 0).sum(axis=0)
-    able = (yes > 0) & (yes < len(rows))
-    if scoring == "balanced" or able.sum() < 2:
-        energy = np.square(targets - targets.mean(axis=0) if fit_intercept else targets).sum(axis=0)
-        return choose_beta(factor, factor.project(targets), energy)
-    targets = targets[:, able]
-    judged, Z, projected = targets[rows], factor.coordinates(rows), factor.project(targets)
+    truth = (targets[rows] > 0).astype(np.float64)
+    able = np.ptp(truth, axis=0) > 0.0
+    by_error = scoring == "balanced" or able.sum() < 2
     level, share = (targets.mean(axis=0), 1.0 / len(targets)) if fit_intercept else (0.0, 0.0)
-    grid, roots, found = beta_grid(factor)[::-1], np.sqrt(factor.eigenvalues), []
-    for shrink in (1.0 / (factor.eigenvalues + beta) for beta in grid):
+    energy, projected = np.square(targets - level).sum(axis=0), factor.project(targets)
+    Z, grid, roots, found = factor.coordinates(rows), beta_grid(factor)[::-1], np.sqrt(factor.eigenvalues), []
+    for beta in grid:
+        shrink = 1.0 / (factor.eigenvalues + beta)
         scores = Z @ (projected * (roots * shrink)[:, None]) + level
-        unseen = unseen_scores(scores, judged, np.square(Z) @ shrink + share)
-        found.append(float(points(scored(np.array(measure((judged > 0).astype(np.float64), unseen)), scoring))))
-    return float(grid[int(np.argmax(found))])
+        leverages = np.square(Z) @ shrink + share
+        unseen = unseen_scores(scores, targets[rows], leverages)
+        if by_error:
+            mean = float(factor.eigenvalues @ shrink) / len(targets) + share
+            exact, general = (float(np.square(one - targets[rows]).sum()) for one in (unseen, scores))
+            ratio = exact * max(1.0 - mean, 1e-9) ** 2 / max(general, np.finfo(np.float64).tiny)
+            found.append(-float(generalised_error(factor, projected, energy, beta).sum()) * ratio)
+        else:
+            found.append(float(points(scored(np.array(measure(truth[:, able], unseen[:, able])), scoring))))
+    return float(grid[first_least(-np.array(found)) if by_error else int(np.argmax(found))])
 
 
 def _ridge(
