@@ -187,6 +187,15 @@ def test_new_labels_stay_with_squared_without_evidence(rng):
     assert StreamingLabelClassifier.from_coef(np.ones((2, 8)), loss="auto").loss_ == "squared"
 
 
+@pytest.mark.parametrize("n_past", [5, 8])
+def test_losses_are_compared_where_labels_are_too_few_to_hide_some(rng, n_past):
+    """Rows of very different lengths, which the squared loss does not bear; of five labels none can be hidden."""
+    X = rng.standard_normal((600, 20)) * rng.lognormal(sigma=1.5, size=(600, 1))
+    Y = (X @ rng.standard_normal((20, 12)) > 0.5).astype(int)
+    clf = StreamingLabelClassifier().fit(X, Y[:, :n_past]).add_labels(X, Y[:, n_past:])
+    assert {report.loss for report in clf.reports_[n_past:]} == {"logistic"}
+
+
 def test_what_the_choice_maximises_can_be_said(case):
     X, Y, _ = case
     for scoring in ("p@k", "auc", "average_precision"):

@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from streamlabel.classifier.penalty import Penalty, make_penalty
-from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, beta_grid, generalised_error, make_ridge
+from streamlabel.classifier.ridge import (
+    HatSpectrum,
+    PreparedRidge,
+    beta_grid,
+    choose_beta,
+    generalised_error,
+    make_ridge,
+)
 from streamlabel.classifier.single_precision import SingleRidge
 from streamlabel.classifier.solve import FACTOR_LIMIT, solve_coupled, solve_prepared, too_large
 from streamlabel.data.files import available_memory
@@ -255,12 +262,19 @@ def fit_by_single_factor(X: CSR | FloatArray, labels: CSR, beta: float, fit_inte
 
 
 def sampled_beta(X: CSR | FloatArray, labels: CSR, fit_intercept: bool, seed: int, scoring: str = "balanced") -> float:
-    """The ridge strength that is best on a sample of the rows, for the labels most frequent there (`best_beta`)."""
+    """The ridge strength that is best on a sample of the rows, for the labels most frequent there (`best_beta`).
+
+    By default it is that of the least generalised error, which is weaker: so many more rows want a weaker one.
+    """
     sample = np.sort(np.random.default_rng(seed).permutation(labels.shape[0])[:SAMPLED_ROWS])
     rows, answers = X[sample], labels[sample]
     answers = answers[:, most_frequent(answers, MOST_TUNED)]
     targets, factor = coded(answers, fit_intercept), make_factor(rows, centre=fit_intercept)
-    found = best_beta(factor, targets, fit_intercept, scoring, seed)
+    if scoring == "balanced":
+        energy = np.square(targets - targets.mean(axis=0) if fit_intercept else targets).sum(axis=0)
+        found = choose_beta(factor, factor.project(targets), energy)
+    else:
+        found = best_beta(factor, targets, fit_intercept, scoring, seed)
     return found / row_unit(rows, fit_intercept) * row_unit(X, fit_intercept)
 
 
@@ -321,7 +335,8 @@ def best_beta(
     """The ridge strength of the least leave-one-out error for these targets (n, k); of two equal ones the larger.
 
     It is the generalised error of all rows, times the ratio of the exact to the generalised one of a sample of them:
-    the latter is far too small where features are as many as rows and some rows nearly have a score of their own. With
+    the latter is far too small where features are as many as rows and some rows nearly have a score of their own. In
+    the ratio an error is at most that of the wrong answer, so that a few very long rows do not choose for all. With
     another ``scoring`` than "balanced", the strength is that of the best leave-one-out scores of the sample by this
     measure, over the labels that have both answers there.
     """
@@ -329,7 +344,7 @@ def best_beta(
     truth = (targets[rows] > 0).astype(np.float64)
     able = np.ptp(truth, axis=0) > 0.0
     by_error = scoring == "balanced" or able.sum() < 2
-    level, share = (targets.mean(axis=0), 1.0 / len(targets)) if fit_intercept else (0.0, 0.0)
+    level, share, most = (targets.mean(axis=0), 1.0 / len(targets), 1.0) if fit_intercept else (0.0, 0.0, 2.0)
     energy, projected = np.square(targets - level).sum(axis=0), factor.project(targets)
     Z, grid, roots, found = factor.coordinates(rows), beta_grid(factor)[::-1], np.sqrt(factor.eigenvalues), []
     for beta in grid:
@@ -339,8 +354,11 @@ def best_beta(
         unseen = unseen_scores(scores, targets[rows], leverages)
         if by_error:
             mean = float(factor.eigenvalues @ shrink) / len(targets) + share
-            exact, general = (float(np.square(one - targets[rows]).sum()) for one in (unseen, scores))
-            ratio = exact * max(1.0 - mean, 1e-9) ** 2 / max(general, np.finfo(np.float64).tiny)
+            alike = unseen_scores(scores, targets[rows], np.full(len(rows), mean))
+            exact, general = (
+                float(np.square(np.clip(one - targets[rows], -most, most)).sum()) for one in (unseen, alike)
+            )
+            ratio = exact / max(general, np.finfo(np.float64).tiny)
             found.append(-float(generalised_error(factor, projected, energy, beta).sum()) * ratio)
         else:
             found.append(float(points(scored(np.array(measure(truth[:, able], unseen[:, able])), scoring))))

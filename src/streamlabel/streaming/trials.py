@@ -176,12 +176,15 @@ def run_trial(
     None if fewer than two labels have both answers on both sides.
     """
     hidden, others = hide_labels(answers, judged.answers, rng)
+    apart = None
     if len(hidden) < _LEAST_HIDDEN:
+        if answers.shape[1] // 3 < _LEAST_HIDDEN and len(losses) > 1:
+            apart = _run_apart(X, answers, judged, rng, losses)
         losses = losses[:1]
     if losses[-1] != "squared" and X.shape[0] > _MANY_ROWS:
         hidden = np.sort(rng.permutation(hidden)[:_N_HIDDEN_OTHER])
     if len(hidden) < 2 or not others.size:
-        return None
+        return apart
     trial = _Hidden(X, answers[:, hidden], judged.X, judged.answers[:, hidden], losses)
     past, past_judged = scores[:, others], judged.scores[:, others]
     past, past_judged = past - past.mean(axis=0), past_judged - past.mean(axis=0)
@@ -194,7 +197,27 @@ def run_trial(
         trial.anchors[lam] = past @ code, past_judged @ code
     for share in SHARES:
         trial.run(share, *basis)
+    return trial.result() if apart is None else _joined(trial.result(), apart)
+
+
+def _run_apart(
+    X: CSR | FloatArray, answers: CSR, judged: Judged, rng: np.random.Generator, losses: Sequence[str]
+) -> Trial | None:
+    """Try the losses alone where labels are too few to hide some: without the past there is nothing to hide from."""
+    able, _ = hide_labels(answers, judged.answers, rng, 1)
+    if len(able) < _LEAST_HIDDEN:
+        return None
+    trial = _Hidden(X, answers[:, able], judged.X, judged.answers[:, able], losses)
+    trial.run_alone()
     return trial.result()
+
+
+def _joined(trial: Trial, apart: Trial) -> Trial:
+    """A trial with the gains of the losses alone that other labels have shown."""
+    alone = [not way.share and way.lam is None for way in RECIPES]
+    measures, lines = trial.measures.copy(), trial.lines.copy()
+    measures[alone], lines[alone] = trial.measures[0] + (apart.measures - apart.measures[0])[alone], apart.lines[alone]
+    return Trial(np.array([trial.strengths[0], apart.strengths[1]]), measures, lines)
 
 
 class _Hidden:
@@ -395,12 +418,14 @@ def overall_of(measures: FloatArray) -> FloatArray:
     return (measures[..., :3].mean(axis=-1) + measures[..., 3] + measures[..., 4]) / 3.0
 
 
-def hide_labels(answers: CSR, judged_answers: CSR, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def hide_labels(
+    answers: CSR, judged_answers: CSR, rng: np.random.Generator, part: int = 3
+) -> tuple[IntArray, IntArray]:
     """Choose labels to hide, at most a third, which have both answers on both sides; returns them and all others."""
     n_rows, n_labels = answers.shape
     here, there = (np.asarray(part.sum(axis=0)).ravel() for part in (answers, judged_answers))
     able = np.flatnonzero((here > 0) & (here < n_rows) & (there > 0) & (there < judged_answers.shape[0]))
-    hidden = np.sort(rng.permutation(able)[: min(N_HIDDEN, n_labels // 3)])
+    hidden = np.sort(rng.permutation(able)[: min(N_HIDDEN, n_labels // part)])
     return hidden, np.setdiff1d(np.arange(n_labels), hidden)
 
 
