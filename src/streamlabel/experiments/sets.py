@@ -30,6 +30,7 @@ LOOKED_AT = {  # a set, and that whose test rows were looked at during design: i
     "eurlex-4k": "eurlex57k",
     "citeulike-t": "citeulike-t",
     "citeulike-t-min5": "citeulike-t",
+    "reuters-21578": "reuters-21578",
 }
 STAND_INS = {"mediamill": "mediamill_reduced", "eurlex-4k": "eurlex57k", "wiki10-31k": TWIN}
 _NO_ENTRY = {NEWS_CORPUS: "the embedded texts, made up", "random problems": "made up, small enough to solve whole"}
