@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from streamlabel import ModelStore, StreamingLabelClassifier
+from streamlabel.store import stored_rows
 from streamlabel.store.parts import Part
 from streamlabel.store.stored_rows import decode_trials, encode_trials
 from streamlabel.streaming.trials import RECIPES, Trial
@@ -28,3 +30,16 @@ def test_trials_come_back_unless_the_recipes_are_others():
     assert decode_trials(others, snapshot, 7) == {}
     older = Part({name: value for name, value in stored.content.items() if name != "recipes"}, part.arrays)
     assert decode_trials(older, snapshot, 7) == {}
+
+
+def test_trials_of_other_recipes_are_run_again_once(rng, tmp_path, monkeypatch):
+    X = rng.standard_normal((200, 10))
+    Y = (X @ rng.standard_normal((10, 16)) > 1.0).astype(int)
+    model = StreamingLabelClassifier().fit(X, Y[:, :12]).add_labels(X, Y[:, 12], ["a"], annotated=range(60))
+    with monkeypatch.context() as older:
+        older.setattr(stored_rows, "RECIPES", RECIPES[:-1])
+        ModelStore.create(tmp_path / "model", model).close()
+    for column, tried in ((13, set()), (14, {50})):
+        with ModelStore.open(tmp_path / "model", "a") as store:
+            assert set(store.model().state_.memory.tried) == tried
+            store.add_labels(X, Y[:, [column]], [f"label {column}"], annotated=range(60))

@@ -212,14 +212,14 @@ class _FactoredRidge:
     @property
     def hat(self) -> HatSpectrum:
         if self.known_hat is None:
-            self.known_hat = _hat_spectrum(self._inverse(), self.beta)
+            self.known_hat = _hat_spectrum(self._inverted(), self.beta)
         return self.known_hat
 
     @property
     def freedom(self) -> float:
         return self.n_rows - self.hat.trace - float(self.centre)
 
-    def _inverse(self) -> FloatArray:
+    def _inverted(self) -> FloatArray:
         """The inverse of what was factored, its lower half."""
         inverse, _ = linalg.lapack.dpotri(self._factor[0], lower=1)
         return np.asarray(inverse)
@@ -262,7 +262,7 @@ class RowRidge(_FactoredRidge):
     @functools.cached_property
     def _leverages(self) -> FloatArray:
         # 1 - h_i = beta * (K + beta I)^-1_ii, less the intercept's share 1/q
-        kept = self.beta * self._inverse().diagonal()
+        kept = self.beta * self._inverted().diagonal()
         return np.asarray(1.0 - kept + (1.0 / self.n_rows if self.centre else 0.0))
 
     def compare(self, targets: CSR | FloatArray, anchor: FloatArray) -> Comparison:
@@ -317,9 +317,9 @@ class FeatureRidge(_FactoredRidge):
 
     @functools.cached_property
     def _kept_inverse(self) -> FloatArray:
-        return super()._inverse()
+        return super()._inverted()
 
-    def _inverse(self) -> FloatArray:
+    def _inverted(self) -> FloatArray:
         return self._kept_inverse  # made when a single target is first solved
 
     def _products(self, targets: CSR | FloatArray) -> FloatArray:
@@ -331,7 +331,7 @@ class FeatureRidge(_FactoredRidge):
     def _solve_plain(self, right: FloatArray) -> FloatArray:
         """Solve without a metric; a single target reads half of the inverse once, not the factor twice."""
         if right.shape[1] == 1:
-            return np.asarray(linalg.blas.dsymv(1.0, self._inverse(), right[:, 0], lower=1))[:, None]
+            return np.asarray(linalg.blas.dsymv(1.0, self._inverted(), right[:, 0], lower=1))[:, None]
         return linalg.cho_solve(self._factor, right, check_finite=False)
 
     def leave_one_out(self: Any, targets: FloatArray, weights: FloatArray) -> FloatArray:

@@ -112,8 +112,9 @@ def fit_files(
     parameters : of the classifier; the squared loss and the independent start only
 
     Coefficients, intercepts and the strength are those of `fit` up to rounding, as long as it has a spectrum of all
-    rows (up to 3,000 features). Thresholds and probabilities come from the rows that `fit` would judge by in a large
-    set, under classifiers learned without them. Rows are not kept: labels are added with rows of their own.
+    rows (up to 3,000 features), rows are at least twice as many, and `scoring` is "balanced". Thresholds and
+    probabilities come from the rows that `fit` would judge by in a large set, under classifiers learned without them.
+    Rows are not kept: labels are added with rows of their own.
     """
     checked_for_sums(StreamingLabelClassifier(beta=beta, **parameters))
     source.scan(executor, progress)

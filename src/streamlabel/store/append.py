@@ -156,8 +156,11 @@ def write_trials(change: Change, memory: FitMemory) -> None:
             change.part(FOUND, found)
     query = "SELECT content FROM part WHERE name = ? AND retired IS NULL"
     known = change.connection.execute(query, (TRIALS,)).fetchone()
-    if known is None or not memory.tried.keys() <= set(json.loads(known[0])["budgets"]):
-        change.part(TRIALS, encode_trials(memory.tried, int(memory.labels.shape[1])))
+    trials = encode_trials(memory.tried, int(memory.labels.shape[1]))
+    now, before = json.loads(json.dumps(trials.content)), {} if known is None else json.loads(known[0])
+    stale = any(now[key] != before.get(key) for key in ("labels", "recipes"))  # such trials are not read
+    if stale or not set(now["budgets"]) <= set(before["budgets"]):
+        change.part(TRIALS, trials)
 
 
 def insert_labels(

@@ -96,7 +96,8 @@ class StreamingLabelClassifier(ClassifierMixin, BaseEstimator):
         Threads that solve the codes of a batch of labels; None for one, -1 for one per core. The codes are the same.
     scoring : "balanced", "p@k", "auc" or "average_precision"
         What "auto" maximises: all of these together, or one of them. The strength of the labels of `fit` follows it
-        where it is one measure, by leave-one-out scores of at most 1,000 rows.
+        where it is one measure, by leave-one-out scores of 1,000 rows, with 2,000 rows or more, the squared loss and
+        the independent start.
     tune : "arrival" or "fit"
         When the trials of "auto" are run: for the first label with about so many rows, or for all numbers of rows at
         the end of `fit`, so that no label waits for them.

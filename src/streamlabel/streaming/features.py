@@ -17,7 +17,7 @@ from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.types import CSR, FloatArray
 
 N_COMPONENTS = 2_000
-_SAMPLED = 1_000  # rows by which the kernel is chosen
+_SAMPLED, _MOST_TARGETS = 1_000, 64  # rows and labels, or mixtures of these, by which the kernel is chosen
 _GAMMAS = {1.0: 2.0 ** np.arange(-3, 5), 0.5: 4.0 ** np.arange(-2, 5)}  # by power
 _STRENGTHS = np.geomspace(0.01, 30.0, 15)
 
@@ -59,6 +59,9 @@ class KernelFeatures(TransformerMixin, BaseEstimator):
         n_rows, best = len(labels), np.inf
         unit = float(np.median(distances)) or 1.0
         targets = labels - labels.mean(axis=0)
+        if targets.shape[1] > _MOST_TARGETS:  # sums of squares over labels are all that counts
+            mixing = np.random.default_rng(0).standard_normal((targets.shape[1], _MOST_TARGETS))
+            targets = targets @ mixing / np.sqrt(_MOST_TARGETS)
         for power, gammas in _GAMMAS.items():
             for gamma in gammas / unit:
                 kernel = np.exp(-((gamma * distances) ** power))

@@ -56,8 +56,8 @@ def classifier_from_stats(
     """Learn from sums what ``StreamingLabelClassifier(beta=beta, **parameters).fit`` would learn from the rows.
 
     beta : the ridge strength; "auto" has the least generalised cross-validation error of all labels together, which
-        needs nothing but the sums (up to 512 labels it is the choice of `fit`, which then looks at a sample of them;
-        with ``judged`` it is the same sample)
+        needs nothing but the sums (the choice of `fit` with ``scoring="balanced"`` and twice as many rows as features,
+        up to 512 labels; beyond, `fit` looks at a sample of them, with ``judged`` the same)
     judged : some of the rows (e, d) and their labels (e, m), if every label was asked on every row: thresholds and
         probabilities then come from the scores that these have under classifiers learned without them, as in `fit`
     executor : solves the labels, 256 at a time; it is given the factor once. None: here, all at once

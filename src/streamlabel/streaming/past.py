@@ -26,7 +26,6 @@ from streamlabel.classifier.ridge import (
     PreparedRidge,
     beta_grid,
     choose_beta,
-    generalised_error,
     make_ridge,
 )
 from streamlabel.classifier.single_precision import SingleRidge
@@ -62,6 +61,7 @@ from streamlabel.types import CSC, CSR, FloatArray, IntArray, SolveReport
 MOST_TUNED = 512  # labels by which the ridge strength of all is chosen
 MOST_TRIED = 2048  # labels that trials use of a model that is pruned
 _MOST_POSITIVE = 50
+_LEAST_SCORED, _MOST_EXACT = 2_000, 1_000  # rows from which on a measure chooses, and by which it is told
 RIDGE_TOLERANCE = 1e-4  # of ridge by iterations, on the relative residual
 
 
@@ -334,35 +334,37 @@ def best_beta(
 ) -> float:
     """The ridge strength of the least leave-one-out error for these targets (n, k); of two equal ones the larger.
 
-    It is the generalised error of all rows, times the ratio of the exact to the generalised one of a sample of them:
-    the latter is far too small where features are as many as rows and some rows nearly have a score of their own. In
-    the ratio an error is at most that of the wrong answer, so that a few very long rows do not choose for all. With
-    another ``scoring`` than "balanced", the strength is that of the best leave-one-out scores of the sample by this
-    measure, over the labels that have both answers there.
+    With at least twice as many rows as directions it is the generalised error of all rows. With fewer that is far too
+    small: some rows nearly have a score of their own. It is multiplied by the ratio of exact to generalised errors of
+    at most 1,000 rows, each at most that of the wrong answer, so that a few very long rows do not choose for all.
+
+    With another ``scoring`` than "balanced", and 2,000 rows or more, the strength is that of the best leave-one-out
+    scores of 1,000 rows by this measure, over the labels that have both answers there.
     """
-    rows = FitMemory.sample(len(targets), seed, targets.shape[1])
-    truth = (targets[rows] > 0).astype(np.float64)
-    able = np.ptp(truth, axis=0) > 0.0
-    by_error = scoring == "balanced" or able.sum() < 2
-    level, share, most = (targets.mean(axis=0), 1.0 / len(targets), 1.0) if fit_intercept else (0.0, 0.0, 2.0)
+    n_rows = len(targets)
+    level, share, most = (targets.mean(axis=0), 1.0 / n_rows, 1.0) if fit_intercept else (0.0, 0.0, 2.0)
     energy, projected = np.square(targets - level).sum(axis=0), factor.project(targets)
-    Z, grid, roots, found = factor.coordinates(rows), beta_grid(factor)[::-1], np.sqrt(factor.eigenvalues), []
+    scored_rows = scoring != "balanced" and n_rows >= _LEAST_SCORED
+    if not scored_rows and n_rows >= 2 * len(factor.eigenvalues):
+        return choose_beta(factor, projected, energy)
+    rows = np.sort(np.random.default_rng(seed).permutation(n_rows)[:_MOST_EXACT])
+    judged, Z, roots = targets[rows], factor.coordinates(rows), np.sqrt(factor.eigenvalues)
+    truth = (judged > 0).astype(np.float64)
+    able = np.ptp(truth, axis=0) > 0.0
+    grid, errors = beta_grid(factor)[::-1], []
     for beta in grid:
         shrink = 1.0 / (factor.eigenvalues + beta)
         scores = Z @ (projected * (roots * shrink)[:, None]) + level
-        leverages = np.square(Z) @ shrink + share
-        unseen = unseen_scores(scores, targets[rows], leverages)
-        if by_error:
-            mean = float(factor.eigenvalues @ shrink) / len(targets) + share
-            alike = unseen_scores(scores, targets[rows], np.full(len(rows), mean))
-            exact, general = (
-                float(np.square(np.clip(one - targets[rows], -most, most)).sum()) for one in (unseen, alike)
-            )
-            ratio = exact / max(general, np.finfo(np.float64).tiny)
-            found.append(-float(generalised_error(factor, projected, energy, beta).sum()) * ratio)
-        else:
-            found.append(float(points(scored(np.array(measure(truth[:, able], unseen[:, able])), scoring))))
-    return float(grid[first_least(-np.array(found)) if by_error else int(np.argmax(found))])
+        unseen = unseen_scores(scores, judged, np.square(Z) @ shrink + share)
+        if scored_rows and able.sum() > 1:
+            errors.append(100.0 - float(points(scored(np.array(measure(truth[:, able], unseen[:, able])), scoring))))
+            continue
+        mean = min(float(factor.eigenvalues @ shrink) / n_rows + share, 1.0 - 1e-9)
+        alike = unseen_scores(scores, judged, np.full(len(rows), mean))
+        exact, general = (float(np.square(np.clip(one - judged, -most, most)).sum()) for one in (unseen, alike))
+        left = energy.sum() - np.square(projected).sum(axis=1) @ (1.0 - np.square(beta * shrink))
+        errors.append(max(float(left), 0.0) / (1.0 - mean) ** 2 * exact / max(general, np.finfo(np.float64).tiny))
+    return float(grid[first_least(errors)])
 
 
 def _ridge(

@@ -63,11 +63,11 @@ class Way(NamedTuple):
 _MIXES = (1.0, 0.3, 0.5)
 RECIPES: tuple[Way, ...] = (
     *(Way(mix, 0.0, None, 1.0) for mix in (0.0, *_MIXES)),
+    *(Way(mix, 0.0, None, 1.0, True) for mix in _MIXES[1:]),
     *(Way(0.0, share, lam, pull) for share in (0.0, 0.1, 0.3) for lam in (None, LAM, LAM / 3.0, LAM / 10.0)
       for pull in (1.0, 3.0, 10.0) if share or lam),
     *(Way(mix, share, lam, pull) for mix in _MIXES for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
       for pull in (1.0, 3.0) if share or lam),
-    *(Way(mix, 0.0, None, 1.0, True) for mix in _MIXES[1:]),
 )  # fmt: skip
 LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse=True))
 SHARES = tuple(sorted({way.share for way in RECIPES}))
