@@ -1,4 +1,4 @@
-"""New labels on sets that had no part in the design, in Mulan's form: NAME-train.arff, NAME-test.arff, NAME.xml.
+"""New labels on sets that were looked at last, in Mulan's form: NAME-train.arff, NAME-test.arff, NAME.xml.
 
     python benchmarks/unseen.py FOLDER NAME ... [--methods SLL] [--seeds 5] [--keep FILE]
 

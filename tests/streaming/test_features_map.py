@@ -140,3 +140,13 @@ def test_a_fit_that_fails_keeps_the_map(case):
     with pytest.raises(DataError, match="rows"):
         model.fit(X[:, :3], Y[:5])
     assert np.array_equal(model.decision_function(far), before)
+
+
+def test_mixtures_of_many_labels_choose_the_kernel_that_all_of_them_would(case, monkeypatch):
+    X, Y, _, _ = case
+    many = np.hstack([np.where(np.random.default_rng(j).random(Y.shape) < 0.05, 1 - Y, Y) for j in range(10)])
+    mixed = KernelFeatures().fit(X, many)
+    monkeypatch.setattr("streamlabel.streaming.features._MOST_TARGETS", 1000)
+    whole = KernelFeatures().fit(X, many)
+    assert mixed.power_ == whole.power_
+    assert 0.49 < mixed.gamma_ / whole.gamma_ < 2.1  # the same, or the next of the grid

@@ -186,3 +186,24 @@ def test_the_strength_of_fit_follows_the_measure_that_was_asked_for(case, scorin
         assert min(values) < 1.2 * max(values)
     else:
         assert place == int(np.argmax(np.round(values, 4)))
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_with_few_rows_the_strength_is_that_of_the_least_error_of_rows_left_out(fit_intercept, seed):
+    """Short rows and long ones, by scikit-learn's ridge without each in turn; generalised errors miss it by 2 to 13%."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 60)) * np.geomspace(1.0, 0.05, 60)
+    X[:20] *= 0.1
+    Y = (X[:, :10] @ rng.standard_normal((10, 8)) + 0.5 * rng.standard_normal((40, 8)) > 0.0).astype(float)
+    targets = Y if fit_intercept else 2.0 * Y - 1.0
+    factor, most = make_factor(X, centre=fit_intercept), 1.0 if fit_intercept else 2.0
+    errors = {}
+    for beta in beta_grid(factor):
+        left_out = np.empty_like(Y)
+        for row in range(len(X)):
+            kept = np.arange(len(X)) != row
+            model = Ridge(alpha=beta, fit_intercept=fit_intercept, solver="svd").fit(X[kept], targets[kept])
+            left_out[row] = model.predict(X[[row]])[0] - targets[row]
+        errors[beta] = float(np.square(np.clip(left_out, -most, most)).mean())
+    assert errors[past.best_beta(factor, targets, fit_intercept)] <= 1.01 * min(errors.values())

@@ -27,6 +27,7 @@ at the rows: with ``A = Xc'Xc + beta I``, ``b = Xc'y`` and ``A w = b + beta p``:
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -178,7 +179,7 @@ def make_ridge(
     return kind(X, beta, basis=basis, share=share, centre=centre, gram=gram, hat=hat)
 
 
-class _FactoredRidge:
+class _FactoredRidge(ABC):
     """What ridge by rows and by features share: a Cholesky factor of a kernel or Gram, with beta on its diagonal."""
 
     def __init__(
@@ -200,11 +201,13 @@ class _FactoredRidge:
         matrix.flat[:: len(matrix) + 1] += beta
         self._factor = _cholesky(matrix)
 
+    @abstractmethod
     def _matrix(self, gram: FloatArray | None, basis: FloatArray | None, share: float) -> FloatArray:
-        raise NotImplementedError
+        """What is factored, without beta."""
 
+    @abstractmethod
     def solve(self, targets: CSR | FloatArray) -> FloatArray:
-        raise NotImplementedError
+        """As in `PreparedRidge`."""
 
     def toward(self, targets: CSR | FloatArray, anchor: FloatArray) -> FloatArray:
         return anchor + self.solve(dense(targets) - np.asarray(self._X @ anchor))
