@@ -191,7 +191,7 @@ def test_the_strength_of_fit_follows_the_measure_that_was_asked_for(case, scorin
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("seed", range(5))
 def test_with_few_rows_the_strength_is_that_of_the_least_error_of_rows_left_out(fit_intercept, seed):
-    """Short rows and long ones, by scikit-learn's ridge without each in turn; generalised errors miss it by 2 to 13%."""
+    """Short and long rows, by scikit-learn's ridge without each in turn; generalised errors miss it by 2 to 13%."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, 60)) * np.geomspace(1.0, 0.05, 60)
     X[:20] *= 0.1
