@@ -49,7 +49,7 @@ class SparseBlocks(ClassifierBlocks):
     ) -> None:
         super().__init__(n_features, intercept=intercept)
         none: tuple[Any, ...] = (np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32), {})
-        # of a csc matrix, growing: ends, features, values; and blocks of it by rows, those that are full
+        # of a csc matrix, growing: ends, features, values; and blocks of it by rows, those that were asked for
         self._ends, self._features, self._values, self._by_rows = none if parts is None else parts
 
     def empty(self) -> ClassifierBlocks:
@@ -80,10 +80,8 @@ class SparseBlocks(ClassifierBlocks):
         for start in range(0, self.n_labels, WIDTH):
             stop = min(start + WIDTH, self.n_labels)
             block = self._by_rows.get(start)
-            if block is None:
-                block = self.columns(np.arange(start, stop)).tocsr()
-                if stop - start == WIDTH:
-                    self._by_rows[start] = block
+            if block is None or block.shape[1] < stop - start:  # labels came since
+                block = self._by_rows[start] = self.columns(np.arange(start, stop)).tocsr()
             yield start, sparse_scores(X, block) + self.intercept[start:stop]
 
     def columns(self, labels: IntArray) -> CSC:
