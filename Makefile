@@ -119,7 +119,7 @@ results: $(VENV)/.dev  ## all experiments into results/, then docs/results.md an
 	$(REPRODUCE) table3
 	$(REPRODUCE) bounds
 	$(REPRODUCE) budget
-	-$(REPRODUCE) budget --dataset reuters-21578  # where benchmarks/reuters_set.py was run
+	-$(REPRODUCE) budget --dataset reuters-21578  # where benchmarks/text_sets.py was run
 	$(REPRODUCE) timeline --start 1985,1995,2004
 	$(REPRODUCE) figure1
 	$(REPRODUCE) figure2
