@@ -33,6 +33,10 @@ def test_a_label_is_renamed_retired_and_brought_back(model: Path, call: Call, as
     assert [(c["kind"], c["after"]) for c in would["changes"]] == [("added", "football")]
     assert ask("rollback", model, "--label", "football")["changes"] == would["changes"]
     assert ModelStore.open(model).label_names == first
+    ask("threshold", model, "football", 0.3)
+    would = ask("rollback", model, "--label", "football", "--dry-run")
+    assert [c["kind"] for c in would["changes"]] == ["threshold"]
+    assert ask("rollback", model, "--label", "football")["changes"] == would["changes"]
 
 
 def test_history_and_diff(model: Path, call: Call, ask: Ask) -> None:

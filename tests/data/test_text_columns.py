@@ -6,6 +6,7 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from streamlabel.data.files import HEAD, replayable
@@ -42,6 +43,26 @@ def test_fields_of_json_lines(tmp_path: Path, record: dict[str, object], text: s
     found = guess(tmp_path / "a.jsonl", json.dumps(record) + "\n")
     assert (found.text, found.labels) == (text, labels)
     assert found.guessed == f"texts in {text!r}, tags in {labels!r}"
+
+
+@pytest.mark.parametrize(
+    ("tags", "given", "mark", "read"),
+    [
+        (["a, b", "b,c", ""], None, ",", [["a", "b"], ["b", "c"], []]),
+        (["a", "b, c", "c", "d"], None, "", [["a"], ["b, c"], ["c"], ["d"]]),
+        (["a|b,c", "b,|b", "x"], "|", "|", [["a", "b,c"], ["b,", "b"], ["x"]]),
+    ],
+)
+def test_tags_in_one_string(
+    tmp_path: Path, tags: list[str], given: str | None, mark: str, read: list[list[str]]
+) -> None:
+    content = "".join(json.dumps({"text": "t", "labels": one}) + "\n" for one in tags)
+    found = guess(tmp_path / "a.jsonl", content, tag_delimiter=given)
+    assert (found.one_label, found.tag_delimiter) == (True, mark)
+    assert (f"tags parted by {mark!r}" in found.guessed) == (given is None and mark != "")
+    data = read_one_label_rows(str(tmp_path / "a.jsonl"), found)
+    found_tags = [{data.label_names[column] for column in np.flatnonzero(row)} for row in data.Y.toarray()]
+    assert found_tags == [set(one) for one in read]
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,18 @@ def trials(rng, *, name_helps, examples=True):
     return made_trials
 
 
+def test_a_higher_threshold_is_told_where_nine_of_ten_are_expected_to_be_right():
+    sure = made(np.linspace(-6.0, 5.0, 400), deviation=0.3)
+    threshold, precision, recall = sure.estimate(sure.threshold()).raised
+    fires = sure.pool > threshold
+    assert threshold == sure.threshold(0.9)
+    assert precision == pytest.approx(sure.chances[fires].mean())
+    assert 0.9 <= precision < 0.91
+    assert recall == pytest.approx(sure.chances[fires].sum() / sure.chances.sum())
+    assert sure.estimate(sure.threshold(0.95)).raised is None  # it would be lower
+    assert made(np.linspace(-6.0, 1.0, 400)).estimate(0.0).raised is None  # nowhere
+
+
 def test_the_best_ridge_is_chosen_and_a_name_only_where_it_gains(rng):
     base, weights, gain, reached, alone = found._choose(trials(rng, name_helps=False), 5)
     assert (base, weights, gain) == (4, [0.0, 0.0], 0.0)

@@ -31,6 +31,11 @@ def test_marks_and_capitals_part_the_words_of_a_name():
     assert spelled("#BirdFlu/poultry") == "Bird Flu poultry"
 
 
+def test_the_facet_of_a_name_is_not_read():
+    assert spelled("works-with::image:raster in C++ std::vector") == "image raster in C++ std vector"
+    assert spelled("use::") == "use"
+
+
 def test_the_directions_of_a_name_by_hand():
     vectorizer = TextVectorizer(min_df=1).fit(["abc cab xyz", "abc uvw"])
     reader = TextDirections(vectorizer, Letters())

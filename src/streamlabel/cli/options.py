@@ -94,7 +94,7 @@ def file_options(*, labels: bool = True, rows: bool = True, split: str = "train"
         if labels:
             options += [
                 click.option("--labels", metavar="COLUMN", help="The column with the tags; by default guessed."),
-                click.option("--tag-delimiter", metavar="MARK", help="Between the tags of a CSV cell, such as ';'."),
+                click.option("--tag-delimiter", metavar="MARK", help="Between the tags of a cell or string, as ';'."),
             ]
         second = "The second file of a set of rows: Y of npz or npy (or JSONL of tags), labels of XC text, XML of ARFF."
         options += [click.option("--labels-file", metavar="FILE", help=second)] if rows else []
@@ -125,7 +125,7 @@ def read_set(
     _check(path)
     if options.format == "lines":
         raise DataError("plain lines have no labels; give JSONL, CSV or a set of rows", source=path)
-    if _is_folder(path):
+    if path != "-" and Path(path).is_dir():
         _check_folder(Path(path))
         return load_dataset(path, "npz", split=options.split), None
     source, head = replayable(path)
@@ -271,10 +271,6 @@ def _check_folder(folder: Path) -> None:
     files = sorted(path.name for path in folder.iterdir() if path.suffix.lstrip(".") in READABLE)[:5]
     hint = f"name a file in it, such as {' or '.join(files)}" if files else "name a file"
     raise DataError(f"is a folder without X_NAME.npz and Y_NAME.npz; {hint}", source=folder)
-
-
-def _is_folder(path: str) -> bool:
-    return path != "-" and Path(path).is_dir()
 
 
 def _check(path: str) -> None:

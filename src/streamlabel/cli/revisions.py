@@ -190,7 +190,8 @@ def _undone(store: StoredModel, revision: int, label: str | None) -> list[LabelC
     if label is None:
         return changes
     _history_of(store, label)
-    mine = {change.id for change in changes if label in (change.before, change.after)}
+    mine = {record.id for record in store.labels() if record.name == label}
+    mine |= {change.id for change in changes if label in (change.before, change.after)}
     return [change for change in changes if change.id in mine]
 
 

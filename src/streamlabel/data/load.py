@@ -145,7 +145,7 @@ class TextColumns:
 
     format : "jsonl" or "csv";   delimiter : between the cells of a CSV file
     labels : the column with the tags, None where ``label_columns`` hold 0 or 1, or where there are none
-    one_label : the tags of a JSONL record are one string, not a list
+    one_label : the tags of a JSONL record are a string, not a list: one, or several if ``tag_delimiter`` is not ""
     guessed : what was not given, in words
     doubt : why the mark between tags that was given is hardly the right one, or ""
     """
@@ -223,16 +223,18 @@ def guess_columns(
     found_labels = labels
     if labels is None and need_labels:
         found_labels, label_columns = _label_columns(rows, found_text, format, name)
-    cells = [str(row.get(found_labels, "")) for row in rows] if format == "csv" and found_labels else []
+    one_label = format == "jsonl" and found_labels is not None and isinstance(rows[0].get(found_labels), str)
+    cells = [str(row.get(found_labels) or "") for row in rows if one_label or format == "csv"] if found_labels else []
     found_delimiter = tag_delimiter or _tag_delimiter(cells, delimiter)
+    if one_label and tag_delimiter is None and 3 * sum(found_delimiter in cell for cell in cells) < len(cells):
+        found_delimiter = ""  # too few for a mark: it belongs to a tag
     guesses = [f"texts in {found_text!r}"] if text is None else []
     if labels is None and need_labels:
         guesses.append(
             f"tags in {found_labels!r}" if found_labels else f"one 0/1 column for each of {len(label_columns)} tags"
         )
-    if tag_delimiter is None and any(found_delimiter in cell for cell in cells):
+    if tag_delimiter is None and found_delimiter and any(found_delimiter in cell for cell in cells):
         guesses.append(f"tags parted by {found_delimiter!r}")
-    one_label = format == "jsonl" and found_labels is not None and isinstance(rows[0].get(found_labels), str)
     return TextColumns(
         format, found_text, found_labels, label_columns, delimiter, found_delimiter, one_label, ", ".join(guesses),
         "" if tag_delimiter is None else _doubt(cells, tag_delimiter),
@@ -369,13 +371,14 @@ def read_text_rows(
 
 
 def read_one_label_rows(source: Source, columns: TextColumns) -> TextDataset:
-    """A JSONL file whose records have one label each, a string; null or "" is none."""
+    """A JSONL file whose records have one label each, a string, or several in one; null or "" is none."""
     rows = GatheredRows(source_name(source))
     for row in read_text_rows(source, columns, columns.labels):
         with rows.at(row.line):
             if row.other is not None and not isinstance(row.other, str):
                 raise ValueError(f"{columns.labels!r} is not a string here, as before")
-            rows.add([row.other] if row.other else [])
+            tags = (row.other or "").split(columns.tag_delimiter) if columns.tag_delimiter else [row.other or ""]
+            rows.add(list(dict.fromkeys(tag.strip() for tag in tags if tag.strip())))
             rows.texts.append(row.text)
     return rows.text_dataset()
 

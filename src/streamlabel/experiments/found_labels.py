@@ -101,7 +101,7 @@ def part_set(name: str, seed: int = 0, n_fit: int = N_FIT) -> PartedSet:
         dated = load_by_date(name)
         begin, middle = (dated.before(year) for year in BY_DATE[used])
         X, Y, label_names = dated.X, dated.columns, dated.label_names
-        early, late, words = np.arange(begin, middle), np.arange(middle, X.shape[0]), _words(name)
+        early, late, words = np.arange(begin, middle), np.arange(middle, X.shape[0]), load_set(name)[0].feature_names
     else:
         train, test = load_set(name)
         X = sparse.csr_array(sparse.vstack((train.X, test.X), format="csr")).astype(np.float64)
@@ -118,10 +118,6 @@ def part_set(name: str, seed: int = 0, n_fit: int = N_FIT) -> PartedSet:
     half = len(late) // 2
     plain = tuple(one.removeprefix("TAG_") for one in label_names)
     return PartedSet(name, unit_rows(X), Y, plain, reader, fit, np.sort(late[:half]), np.sort(late[half:]))
-
-
-def _words(name: str) -> tuple[str, ...] | None:
-    return load_set(name)[0].feature_names
 
 
 @dataclass(frozen=True)

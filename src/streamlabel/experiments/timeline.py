@@ -35,7 +35,7 @@ from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Plot
 from streamlabel.experiments.tables import standing_lines, with_spread
 from streamlabel.metrics.auc import label_auc, label_average_precision
 from streamlabel.streaming.classifier import StreamingLabelClassifier
-from streamlabel.streaming.trials import LAM, RECIPES, LabelReport
+from streamlabel.streaming.trials import LAM, RECIPES
 from streamlabel.types import CSR, FloatArray
 
 STARTS: Mapping[str, tuple[int, ...]] = {NEWS_CORPUS: (2020,)}
@@ -177,12 +177,13 @@ class _Stream:
         scores = self._helped.decision_function(self._fixed)
         old, known = _fingerprint(scores[:, : self._n_start]), _fingerprint(scores[:, : self._n_known])
         unchanged = old == self._start_print and known == self._print
+        reports = {method: model.reports_[-1] for method, model in self._models.items()}
         facts = {
             "born": str(birth.day),
             "n_known": self._n_known,
             "n_rows": birth.stop - birth.start,
             "n_yes": n_yes,
-            "past_used": [method for method, model in self._models.items() if _leans(model.reports_[-1])],
+            "past_used": [method for method, said in reports.items() if said.share or said.anchored],
             "old_scores": old,
             "unchanged": unchanged,
         }
@@ -200,10 +201,6 @@ def _record(key: Key, facts: dict[str, Any], truth: FloatArray, scores: FloatArr
         auc=100.0 * float(label_auc(truth, scores)[0]),
         average_precision=100.0 * float(label_average_precision(truth, scores)[0]),
     )
-
-
-def _leans(report: LabelReport) -> bool:
-    return bool(report.share or report.anchored)
 
 
 def _newest_scores(model: StreamingLabelClassifier, X: CSR, n_labels: int) -> FloatArray:

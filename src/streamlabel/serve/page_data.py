@@ -19,15 +19,14 @@ from streamlabel.serve.openapi import kind_in_words
 from streamlabel.serve.pages import Fields, Found, Page, link, number_field, text_field, whole_field
 from streamlabel.store.history import LabelChange, LabelRecord, Revision
 from streamlabel.store.stored_rows import FOUND
-from streamlabel.streaming.calibration import estimate_data, sigmoid, threshold_of_precision
-from streamlabel.tagging.examples import answers_by_revision, revisions_that_taught
+from streamlabel.streaming.calibration import WANTED, estimate_data, sigmoid
+from streamlabel.tagging.examples import LabelExamples, answers_by_revision, revisions_that_taught
 from streamlabel.tagging.explain import explanation_data
 from streamlabel.tagging.tagger import Tagger
 from streamlabel.tagging.text_answers import TextPool, digest, filled_rows
 from streamlabel.types import FloatArray
 from streamlabel.validation import check_label_names
 
-WANTED = 0.9  # the precision that people ask for
 TOP = 8  # texts in a ranking
 EXAMPLES = 4  # texts of the pool that are offered to be tried
 SUGGESTED = 8  # labels for a text
@@ -104,7 +103,7 @@ def asking(living: LivingTagger, label: str, skipped: Iterable[str] = ()) -> dic
         "n_no": len(answered) - sum(answered.values()),
         "estimate": estimate_data(known.estimate),
         "threshold_moved": moved,
-        "more": more_answers(estimate_data(known.estimate), view.labels[label], scores),
+        "more": more_answers(estimate_data(known.estimate)),
         "undo": last.number if last is not None and _is_answer(last, label) else None,
         "mine": _is_answer(last, label, living.actor),
         "question": question,
@@ -127,15 +126,13 @@ def answer(living: LivingTagger, label: str, wanted: str, yes: bool, *, asked: b
     return living.learn(label, [text] if yes else [], [] if yes else [text], more=True, asked=asked)[0].seconds
 
 
-def more_answers(
-    estimate: Mapping[str, Any] | None, record: LabelRecord, scores: FloatArray, wanted: float = WANTED
-) -> dict[str, Any]:
+def more_answers(estimate: Mapping[str, Any] | None, wanted: float = WANTED) -> dict[str, Any]:
     """How many more answers are needed until the whole interval of the precision lies above ``wanted``.
 
     The interval of 90 % has a width w, and shrinks as 1 / sqrt(answers). A share p with such an interval weighs as much
     as ``n = p (1 - p) (2 z / w)^2`` answers, z = 1.645; for its lower end to be at ``wanted``, half the width has to
     be p - wanted, so ``n (w / (2 (p - wanted)))^2 - n`` are missing. Where p is not above it, answers make the
-    estimate surer, not higher: nothing can be told, but a higher threshold may do, by the label's own probabilities.
+    estimate surer, not higher: nothing can be told, but a higher threshold may do.
     """
     said: dict[str, Any] = {"wanted": wanted, "n": None, "raised": None}
     precision = None if estimate is None else estimate["precision"]
@@ -145,11 +142,7 @@ def more_answers(
         p, width = min(precision["value"], 0.99), precision["high"] - precision["low"]
         weight = p * (1 - p) * (2 * float(ndtri(0.95)) / width) ** 2
         return said | {"n": max(1, math.ceil(weight * ((width / (2 * (p - wanted))) ** 2 - 1)))}
-    if scores.size:
-        threshold, expected, recall = threshold_of_precision(scores, _chances(record, scores), wanted)
-        if expected >= wanted and threshold > record.threshold:
-            said["raised"] = {"threshold": threshold, "precision": expected, "recall": recall}
-    return said
+    return said | {"raised": estimate and estimate["raised"]}
 
 
 def unmoved(view: View, tagger: Tagger, label: str) -> dict[str, Any]:
@@ -217,7 +210,7 @@ def label_card(living: LivingTagger, label: str) -> dict[str, Any]:
         for key, (yes, asked) in reversed(given.items())
         if key in texts
     ]
-    unsure = _ranking(record, pool, scores, given, doubt=True)
+    unsure, scores = _ranking(record, pool, scores, given, doubt=True), _unanswered(scores, pool, known)
     return row | {
         "about": "" if known is None else known.about,
         "kept": known is not None,
@@ -238,9 +231,10 @@ def label_card(living: LivingTagger, label: str) -> dict[str, Any]:
 
 def threshold_card(living: LivingTagger, label: str, value: float) -> dict[str, Any]:
     """What is expected of a label at another threshold, by its probabilities on the pool."""
-    view = living.view()
-    check_known(label, view.labels)
-    scores = _pool_scores(view, label, living.recent.pool(view.tagger))
+    pool = living.recent.pool(living.view().tagger)
+    with living.reading() as (view, tagger):
+        check_known(label, view.labels)
+        scores = _unanswered(_pool_scores(view, label, pool), pool, tagger.examples(label))
     return {"label": label, "at": at_threshold(view.labels[label], scores, value)}
 
 
@@ -348,7 +342,7 @@ def age(at: str) -> str:
 
 
 def _label_row(record: LabelRecord, estimate: Any, rate: float | None, n_looked_at: int) -> dict[str, Any]:
-    known = estimate_data(None if estimate is None else {key: _listed(value) for key, value in estimate.items()})
+    known = estimate_data(estimate)
     then = record.n_yes / max(record.n_yes + record.n_no, 1) if record.origin == "fit" else None
     then = known["fires"] if known else then
     moved = None
@@ -364,10 +358,6 @@ def _label_row(record: LabelRecord, estimate: Any, rate: float | None, n_looked_
     }  # fmt: skip
 
 
-def _listed(value: Any) -> Any:
-    return [float("nan")] * 3 if value is None else value
-
-
 def _value(estimate: Any) -> float:
     return -1.0 if estimate is None or estimate["precision"] is None else float(estimate["precision"][0])
 
@@ -375,11 +365,9 @@ def _value(estimate: Any) -> float:
 def _curve(tagger: Tagger, label: str) -> list[dict[str, Any]]:
     """The estimates of a label each time that it was learned, but for what was undone."""
     points = dict(tagger.store.estimates_since(tagger.classifier_.state_.names.number(label)))
-    single, found = ("n_asked", "of_name", "reached", "alone"), []
+    found = []
     for revision in revisions_that_taught(tagger.store.history(), label, points)[0]:
-        stored = points[revision].items()
-        estimate = estimate_data({key: value if key in single else _listed(value) for key, value in stored})
-        assert estimate is not None
+        estimate = estimate_data(points[revision]) or {}
         kept = {key: estimate.get(key) for key in ("precision", "recall", "n_asked", "reached", "alone")}
         found.append({"revision": revision} | kept)
     return found
@@ -405,6 +393,11 @@ def _pool_scores(view: View, label: str, pool: TextPool) -> FloatArray:
         return np.empty(0)
     state = view.tagger.classifier_.state_
     return state.classifiers.scores(pool.rows, np.array([state.names.number(label)]))[:, 0]
+
+
+def _unanswered(scores: FloatArray, pool: TextPool, known: LabelExamples | None) -> FloatArray:
+    """The scores of texts that a label was not learned from."""
+    return scores if known is None or not len(scores) else scores[~pool.among(known.digests)]
 
 
 def _rates(view: View, rows: Any, numbers: list[int]) -> list[float] | None:

@@ -38,6 +38,9 @@ class Decisions:
         )
 
 
+WANTED = 0.9  # the precision that people ask for
+
+
 @dataclass(frozen=True)
 class Estimate:
     """An estimate of how good a label is at its threshold, each as (value, low, high) of a 90 % interval.
@@ -47,6 +50,8 @@ class Estimate:
     of_name : how much of the spread of its scores on the pool is due to its name, 0 to 1; the rest is its answers'
     reached, alone : the mean of AUC and average precision, in percent, of known labels that were hidden and learned
         again from as many yes: as this one was, and without the past and the name; None if there were no such trials
+    raised : a higher threshold at which a precision of `WANTED` is expected, and the precision and recall expected
+        there; None if there is none
     """
 
     precision: tuple[float, float, float]
@@ -59,6 +64,7 @@ class Estimate:
     of_name: float | None = None
     reached: float | None = None
     alone: float | None = None
+    raised: tuple[float, float, float] | None = None
 
 
 def estimate_data(estimate: Estimate | Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -71,7 +77,8 @@ def estimate_data(estimate: Estimate | Mapping[str, Any] | None) -> dict[str, An
     values = asdict(estimate) if isinstance(estimate, Estimate) else dict(estimate)
     for key, value in values.items():
         if isinstance(value, tuple | list):
-            named = zip(("value", "low", "high"), (round(v, 4) for v in value), strict=True)
+            keys = ("threshold", "precision", "recall") if key == "raised" else ("value", "low", "high")
+            named = zip(keys, (round(v, 4) for v in value), strict=True)
             values[key] = None if np.isnan(value[0]) else dict(named)
     return values
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, ndtri
 
-from streamlabel.streaming.calibration import Estimate, alike
+from streamlabel.streaming.calibration import WANTED, Estimate, alike
 from streamlabel.types import FloatArray
 
 N_SIMULATED = 200
@@ -167,8 +167,15 @@ class Judgement:
         )
         precision, recall, average_precision, rate = map(_interval, simulated)
         fires = n_said / len(order)
-        facts = self.n_asked, self.of_name, self.reached, self.alone
+        facts = self.n_asked, self.of_name, self.reached, self.alone, self._raised(threshold)
         return Estimate(precision, recall, average_precision, rate, fires, len(order), *facts)
+
+    def _raised(self, threshold: float) -> tuple[float, float, float] | None:
+        value, chances = self.threshold(WANTED), self.chances
+        fires = self.pool > value
+        if not threshold < value < np.inf:
+            return None
+        return value, float(chances[fires].mean()), float(chances[fires].sum() / chances.sum())
 
     def _draws(self, n: int = 40) -> FloatArray:
         """Equally likely chances of yes on the pool, (n, pool): quantiles of u, and shuffled ones of what is missed."""

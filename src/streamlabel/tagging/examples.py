@@ -201,8 +201,11 @@ def _estimate_content(estimate: Estimate) -> dict[str, Any]:
 def _estimate(content: Any) -> Estimate:
     precision, recall, average_precision, rate = (_interval(content[key]) for key in _INTERVALS)
     counts = float(content["fires"]), int(content["n_pool"]), int(content["n_asked"])
-    more = (content.get(key) for key in ("of_name", "reached", "alone"))  # older models have none of them
-    known = Estimate(precision, recall, average_precision, rate, *counts, *(one and float(one) for one in more))
+    of_name, reached, alone = (  # older models have none of these, nor what comes behind
+        one and float(one) for one in map(content.get, ("of_name", "reached", "alone"))
+    )
+    raised = content.get("raised") and _interval(content["raised"])
+    known = Estimate(precision, recall, average_precision, rate, *counts, of_name, reached, alone, raised)
     if not 0.0 <= known.fires <= 1.0 or known.n_pool < 0 or known.n_asked < 0:
         raise ValueError("a number of its estimate is out of range")
     return known

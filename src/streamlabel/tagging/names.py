@@ -22,7 +22,7 @@ from streamlabel.stats.spectral import dense
 from streamlabel.types import FloatArray
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_MARKS = re.compile(r"[_\-./:#|]+")
+_MARKS, _FACET = re.compile(r"[_\-./:#|]+"), re.compile(r"^(?:[\w-]+::)+(?=\w)")
 STATIC = "wordllama"
 CHOICES = '"words", "static", an object with version and encode(texts), or None'
 
@@ -65,8 +65,11 @@ class StaticEncoder:
 
 
 def spelled(name: str) -> str:
-    """A name in separate words: marks such as "_" and "-", and capitals inside a word, part them."""
-    return _MARKS.sub(" ", _CAMEL.sub(" ", name)).strip()
+    """A name in separate words: marks such as "_" and "-", and capitals inside a word, part them.
+
+    The facet of a name, "use" in "use::games", is what many labels share, and is left out.
+    """
+    return _MARKS.sub(" ", _CAMEL.sub(" ", _FACET.sub("", name))).strip()
 
 
 class TextDirections:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -473,13 +472,24 @@ def test_five_no_and_no_yes_are_called_a_guess_and_a_pasted_text_helps(web: Any,
     assert empty.status_code == 422
 
 
-def test_a_higher_threshold_is_offered_only_if_it_is_higher() -> None:
-    scores = np.linspace(-3.0, 3.0, 50)
-    for threshold, offered in ((-1.0, True), (2.9, False)):
-        record = SimpleNamespace(slope=4.0, shift=0.0, threshold=threshold)
-        raised = more_answers(None, record, scores)["raised"]
-        assert (raised is not None) == offered
-        assert not offered or raised["threshold"] > threshold
+def test_a_higher_threshold_is_offered_as_setting_the_precision_would_choose_it(web: Any) -> None:
+    data, n_answers = learned(web), 0
+    while (raised := data["more"]["raised"]) is None and n_answers < 20:
+        assert web.patch("/labels/football", json={"precision": 0.9}).status_code == 422
+        form = {"label": "football", "answer": "yes", "digest": data["question"]["digest"]}
+        data, n_answers = web.post("/ui/ask", data=form, headers=HTMX | JSON).json(), n_answers + 1
+    assert raised["precision"] >= 0.9
+    assert web.patch("/labels/football", json={"precision": 0.9}).status_code == 200
+    assert web.get("/labels/football").json()["threshold"] == pytest.approx(raised["threshold"], abs=1e-4)
+
+
+def test_texts_that_were_answered_do_not_tell_what_a_threshold_would_do(web: Any) -> None:
+    data = learned(web)
+    before = web.get("/ui/at?name=football&threshold=0.2", headers=JSON).json()["at"]["n_pool"]
+    form = {"label": "football", "answer": "yes", "digest": data["question"]["digest"]}
+    assert web.post("/ui/ask", data=form, headers=HTMX).status_code == 200
+    assert web.get("/ui/at?name=football&threshold=0.2", headers=JSON).json()["at"]["n_pool"] == before - 1
+    assert web.get("/ui/label?name=football", headers=JSON).json()["at"]["n_pool"] == before - 1
 
 
 def test_the_history_says_what_a_number_is(web: Any) -> None:
@@ -495,7 +505,7 @@ def test_missing_answers_are_reckoned_or_not_promised() -> None:
     """Against the interval of as many answers: at n + missing, Wald's lower end is at the precision that is wanted."""
 
     def said(value: float, low: float, high: float) -> Any:
-        return more_answers({"precision": {"value": value, "low": low, "high": high}}, None, np.empty(0))
+        return more_answers({"precision": {"value": value, "low": low, "high": high}, "raised": None})
 
     assert said(0.97, 0.92, 1.0)["n"] == 0
     p, n = 0.95, 30
@@ -503,7 +513,7 @@ def test_missing_answers_are_reckoned_or_not_promised() -> None:
     total = n + said(p, p - half, p + half)["n"]
     assert 1.6448536 * np.sqrt(p * (1 - p) / total) <= 0.05 < 1.6448536 * np.sqrt(p * (1 - p) / (total - 1.5))
     assert said(0.6, 0.4, 0.8)["n"] is None
-    assert more_answers(None, None, np.empty(0))["n"] is None
+    assert more_answers(None)["n"] is None
 
 
 def test_forms_that_are_wrong_are_refused(web: Any) -> None:
