@@ -123,6 +123,18 @@ def test_a_gain_that_trials_cannot_tell_from_none_is_refused(gain, taken):
     assert chosen.anchored is taken
 
 
+@pytest.mark.parametrize("way", [Way(0.3, 0.0, None, 1.0), Way(0.0, 0.0, LAM, 1.0)])
+def test_an_unsure_gain_is_enough_for_another_loss_and_not_for_the_past(way):
+    """The mean gain is half a point, its standard error 0.6."""
+    found = []
+    for gain in (-0.5, 0.5, 1.5):
+        measures = np.zeros((len(RECIPES), 5))
+        measures[RECIPES.index(way)] = gain
+        found.append(trial_of(measures))
+    chosen = choose_recipe(found)
+    assert (chosen.mix, chosen.anchored) == (way.mix, False)
+
+
 def test_ties_go_to_the_recipe_that_stands_first_and_the_report_says_how_clear_it_was():
     """Gains that differ by less than a hundredth of a point are ties; a clear lead is said with its error."""
     first, later = RECIPES.index(Way(0.0, 0.1, None, 1.0)), RECIPES.index(Way(0.0, 0.3, LAM, 3.0))
