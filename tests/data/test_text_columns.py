@@ -20,6 +20,7 @@ from streamlabel.data.load import (
     read_text_rows,
 )
 from streamlabel.errors import DataError
+from streamlabel.scale.row_files import RowFiles
 
 
 def guess(path: Path, content: str, **options: object) -> TextColumns:
@@ -46,23 +47,30 @@ def test_fields_of_json_lines(tmp_path: Path, record: dict[str, object], text: s
 
 
 @pytest.mark.parametrize(
-    ("tags", "given", "mark", "read"),
+    ("tags", "given", "read", "doubt"),
     [
-        (["a, b", "b,c", ""], None, ",", [["a", "b"], ["b", "c"], []]),
-        (["a", "b, c", "c", "d"], None, "", [["a"], ["b, c"], ["c"], ["d"]]),
-        (["a|b,c", "b,|b", "x"], "|", "|", [["a", "b,c"], ["b,", "b"], ["x"]]),
+        (["a, b", "b,c", ""], None, [["a, b"], ["b,c"], []], "2 of 2 cells have ',', each one tag"),
+        (["a, b", "b,c", ""], ",", [["a", "b"], ["b", "c"], []], ""),
+        ([None, "b, c", "c", "d", "e"], None, [[], ["b, c"], ["c"], ["d"], ["e"]], ""),
+        (["a|b,c", "b,|b", "x"], "|", [["a", "b,c"], ["b,", "b"], ["x"]], ""),
+        (
+            ["a|b", "b|c"],
+            ";",
+            [["a|b"], ["b|c"]],
+            "no tags of the first rows are parted by ';', and 2 of 2 cells have '|'",
+        ),
     ],
 )
 def test_tags_in_one_string(
-    tmp_path: Path, tags: list[str], given: str | None, mark: str, read: list[list[str]]
+    tmp_path: Path, tags: list[str | None], given: str | None, read: list[list[str]], doubt: str
 ) -> None:
     content = "".join(json.dumps({"text": "t", "labels": one}) + "\n" for one in tags)
     found = guess(tmp_path / "a.jsonl", content, tag_delimiter=given)
-    assert (found.one_label, found.tag_delimiter) == (True, mark)
-    assert (f"tags parted by {mark!r}" in found.guessed) == (given is None and mark != "")
+    assert (found.one_label, found.doubt) == (True, doubt)
     data = read_one_label_rows(str(tmp_path / "a.jsonl"), found)
     found_tags = [{data.label_names[column] for column in np.flatnonzero(row)} for row in data.Y.toarray()]
     assert found_tags == [set(one) for one in read]
+    assert set(RowFiles(tmp_path / "a.jsonl", tag_delimiter=given).scan().label_names or ()) == set().union(*read)
 
 
 @pytest.mark.parametrize(

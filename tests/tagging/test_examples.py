@@ -62,6 +62,14 @@ def test_what_is_not_known_of_an_estimate_stays_unknown() -> None:
     assert through_json(examples("a", [True])).estimate is None
 
 
+def test_a_raised_threshold_is_kept_and_older_models_have_none() -> None:
+    known = replace(ESTIMATE, raised=(0.7, 0.91, 0.3))
+    content = examples("a", [True]).judged(known).content()
+    assert LabelExamples.from_content(json.loads(json.dumps(content)), 3, "here").estimate == known
+    del content["estimate"]["raised"]
+    assert LabelExamples.from_content(content, 3, "here").estimate == ESTIMATE
+
+
 def test_newer_answers_win_and_what_was_asked_stays_asked() -> None:
     older = examples("ab", [True, False], asked=True, about="old").joined(examples("c", [True]))
     assert said(older) == {"a": (True, True), "b": (False, True), "c": (True, False)}

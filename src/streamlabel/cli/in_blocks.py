@@ -92,7 +92,7 @@ def source_of(file: str, options: FileOptions, store: ModelStore | None = None) 
     """The rows of a file or folder, for a model; texts become rows as its vectoriser says."""
     source = RowFiles(
         file, options.format, labels_file=options.labels_file, split=options.split, text=options.text,
-        labels=options.labels,
+        labels=options.labels, tag_delimiter=options.tag_delimiter,
     )  # fmt: skip
     if store is not None and source.has_texts != has_texts(store):
         holds, takes = ("texts", "rows of numbers") if source.has_texts else ("rows of numbers", "texts")

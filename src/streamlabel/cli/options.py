@@ -142,17 +142,17 @@ def read_set(
         labels=options.labels,
         tag_delimiter=options.tag_delimiter,
     )
-    if columns is not None and columns.one_label:
-        return read_one_label_rows(source, columns), columns
     if columns is not None:
-        texts = load_dataset(source, columns.format, repeated_labels="merge", **columns.options())
+        more: dict[str, Any] = columns.options() | {"repeated_labels": "merge"}
+        one = columns.one_label
+        texts = read_one_label_rows(source, columns) if one else load_dataset(source, columns.format, **more)
         if columns.doubt and texts.n_labels >= texts.n_rows:
             problem = f"{columns.doubt}, so that every text has a tag of its own; is --tag-delimiter right?"
             raise DataError(problem, source=path)
         if columns.doubt:
             remark(f"warning: {path}: {columns.doubt}; is --tag-delimiter right?")
         return texts, columns
-    more: dict[str, Any] = {}
+    more = {}
     if format in SECOND_FILE and options.labels_file is not None:
         more = {SECOND_FILE[format]: options.labels_file}
     elif format == "npz":

@@ -190,8 +190,10 @@ def _undone(store: StoredModel, revision: int, label: str | None) -> list[LabelC
     if label is None:
         return changes
     _history_of(store, label)
-    mine = {record.id for record in store.labels() if record.name == label}
-    mine |= {change.id for change in changes if label in (change.before, change.after)}
+    named = [change for change in changes if change.kind in ("added", "retired", "renamed")]
+    mine = {one.id for one in store.labels() if one.name == label} or {
+        change.id for change in named if label in (change.before, change.after)
+    }
     return [change for change in changes if change.id in mine]
 
 

@@ -223,11 +223,10 @@ def guess_columns(
     found_labels = labels
     if labels is None and need_labels:
         found_labels, label_columns = _label_columns(rows, found_text, format, name)
-    one_label = format == "jsonl" and found_labels is not None and isinstance(rows[0].get(found_labels), str)
-    cells = [str(row.get(found_labels) or "") for row in rows if one_label or format == "csv"] if found_labels else []
-    found_delimiter = tag_delimiter or _tag_delimiter(cells, delimiter)
-    if one_label and tag_delimiter is None and 3 * sum(found_delimiter in cell for cell in cells) < len(cells):
-        found_delimiter = ""  # too few for a mark: it belongs to a tag
+    given = [row[found_labels] for row in rows if found_labels and row.get(found_labels) is not None]
+    one_label = format == "jsonl" and bool(given) and isinstance(given[0], str)
+    cells = [str(one) for one in given] if one_label or format == "csv" else []
+    found_delimiter = tag_delimiter or ("" if one_label else _tag_delimiter(cells, delimiter))
     guesses = [f"texts in {found_text!r}"] if text is None else []
     if labels is None and need_labels:
         guesses.append(
@@ -237,7 +236,7 @@ def guess_columns(
         guesses.append(f"tags parted by {found_delimiter!r}")
     return TextColumns(
         format, found_text, found_labels, label_columns, delimiter, found_delimiter, one_label, ", ".join(guesses),
-        "" if tag_delimiter is None else _doubt(cells, tag_delimiter),
+        "" if tag_delimiter is None and not one_label else _doubt(cells, tag_delimiter or ""),
     )  # fmt: skip
 
 
@@ -312,14 +311,14 @@ def _tag_delimiter(cells: list[str], delimiter: str) -> str:
 
 
 def _doubt(cells: list[str], given: str) -> str:
-    """Why the mark between tags is hardly the right one: no cell has it, and many have another that is usual."""
+    """Why the mark between tags, or "", is hardly the right one: no cell has it, and many have another usual one."""
     filled = [cell for cell in cells if cell.strip()]
     counts = {mark: sum(mark in cell for cell in filled) for mark in (";", "|", ",") if mark != given}
     usual = max(counts, key=lambda mark: counts[mark])
-    if any(given in cell for cell in filled) or 3 * counts[usual] < len(filled) or counts[usual] < 2:
+    if (given and any(given in cell for cell in filled)) or 3 * counts[usual] < len(filled) or counts[usual] < 2:
         return ""
     many = f"{counts[usual]} of {len(filled)} cells have {usual!r}"
-    return f"no tags of the first rows are parted by {given!r}, and {many}"
+    return f"no tags of the first rows are parted by {given!r}, and {many}" if given else f"{many}, each one tag"
 
 
 def _listing(rows: Sequence[dict[str, Any]]) -> str:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -215,10 +214,10 @@ def _parts_of(document: Any) -> tuple[dict[str, Any], list[str], list[float]]:
     parameters = check_parameters(parameters)
     if not _is_string_list(terms) or not terms or not all(terms) or len(set(terms)) != len(terms):
         raise ValueError("its terms are not different strings")
-    if not isinstance(idf, list) or len(idf) != len(terms) or not all(map(_is_weight, idf)):
+    if (
+        not isinstance(idf, list)
+        or len(idf) != len(terms)
+        or not all(isinstance(x, float) and 0 < x < 1e6 for x in idf)
+    ):
         raise ValueError("its idf weights are not one positive number a term")
     return {**parameters, "ngram_range": tuple(parameters["ngram_range"])}, terms, idf
-
-
-def _is_weight(value: Any) -> bool:
-    return isinstance(value, float) and math.isfinite(value) and 0.0 < value < 1e6

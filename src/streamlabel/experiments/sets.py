@@ -65,14 +65,11 @@ def _resolve(name: str) -> str:
         known = ", ".join(entry.name for entry in ENTRIES)
         raise NotFoundError(str(error) if known in str(error) else f"{error} There are {known}") from None
     stand_in = STAND_INS.get(entry.name)
-    if locate(entry) is None and stand_in is not None and _is_here(stand_in):
+    here = stand_in is not None and (stand_in == TWIN or locate(find_entry(stand_in)) is not None)
+    if locate(entry) is None and here:
         return f"{entry.name}{_MARK}{stand_in})"
     require(entry)
     return entry.name
-
-
-def _is_here(stand_in: str) -> bool:
-    return stand_in == TWIN or locate(find_entry(stand_in)) is not None
 
 
 def asked_name(name: str) -> str:

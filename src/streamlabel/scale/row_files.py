@@ -80,7 +80,8 @@ class RowFiles:
     def __init__(
         self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], format: str | None = None, *,
         labels_file: str | os.PathLike[str] | None = None, split: str = "train", text: str | None = None,
-        labels: str | None = None, vectorizer: Any = None, piece_bytes: int | None = None,
+        labels: str | None = None, tag_delimiter: str | None = None, vectorizer: Any = None,
+        piece_bytes: int | None = None,
     ) -> None:  # fmt: skip
         self.files, folder = _files(paths, split)
         self.format = format or format_of(self.files[0])
@@ -97,7 +98,8 @@ class RowFiles:
         elif self.format == "parquet":
             self._reader = _Parquet(self.files, text, labels)
         elif self.format in ("jsonl", "csv"):
-            self._reader = _Records(self.files, self.format, text, labels, piece_bytes)
+            given = {"text": text, "labels": labels, "tag_delimiter": tag_delimiter}
+            self._reader = _Records(self.files, self.format, given, piece_bytes)
         else:
             problem = f"{self.format} is not read in blocks; XC text, Parquet, npz, JSONL and CSV are"
             raise DataError(problem, source=self.files[0])
@@ -351,9 +353,7 @@ class _Records:
 
     label_names: tuple[str, ...] | None = None
 
-    def __init__(
-        self, files: Sequence[str], format: str, text: str | None, labels: str | None, piece_bytes: int | None
-    ) -> None:
+    def __init__(self, files: Sequence[str], format: str, given: dict[str, Any], piece_bytes: int | None) -> None:
         self.pieces, self._heads = list[Piece](), {}
         for path in files:
             begin, line = 0, 1
@@ -371,7 +371,7 @@ class _Records:
             file.seek(found[0].start)
             record = file.readline()
             head = self._heads.get(found[0].path, b"") + record + file.read(HEAD)
-        self.columns = guess_columns(found[0].path, head, format=format, text=text, labels=labels)
+        self.columns = guess_columns(found[0].path, head, format=format, **given)
         self.n_features: int | None = None
         if self.columns is None:
             one: Any = next(self.blocks(replace(found[0], stop=found[0].start + len(record)), True, True))[0]

@@ -103,7 +103,7 @@ def asking(living: LivingTagger, label: str, skipped: Iterable[str] = ()) -> dic
         "n_no": len(answered) - sum(answered.values()),
         "estimate": estimate_data(known.estimate),
         "threshold_moved": moved,
-        "more": more_answers(estimate_data(known.estimate)),
+        "more": more_answers(estimate_data(known.estimate), view.labels[label].threshold),
         "undo": last.number if last is not None and _is_answer(last, label) else None,
         "mine": _is_answer(last, label, living.actor),
         "question": question,
@@ -126,7 +126,7 @@ def answer(living: LivingTagger, label: str, wanted: str, yes: bool, *, asked: b
     return living.learn(label, [text] if yes else [], [] if yes else [text], more=True, asked=asked)[0].seconds
 
 
-def more_answers(estimate: Mapping[str, Any] | None, wanted: float = WANTED) -> dict[str, Any]:
+def more_answers(estimate: Mapping[str, Any] | None, threshold: float, wanted: float = WANTED) -> dict[str, Any]:
     """How many more answers are needed until the whole interval of the precision lies above ``wanted``.
 
     The interval of 90 % has a width w, and shrinks as 1 / sqrt(answers). A share p with such an interval weighs as much
@@ -142,7 +142,8 @@ def more_answers(estimate: Mapping[str, Any] | None, wanted: float = WANTED) -> 
         p, width = min(precision["value"], 0.99), precision["high"] - precision["low"]
         weight = p * (1 - p) * (2 * float(ndtri(0.95)) / width) ** 2
         return said | {"n": max(1, math.ceil(weight * ((width / (2 * (p - wanted))) ** 2 - 1)))}
-    return said | {"raised": estimate and estimate["raised"]}
+    raised = None if estimate is None else estimate["raised"]
+    return said | {"raised": raised if raised and raised["threshold"] > threshold else None}
 
 
 def unmoved(view: View, tagger: Tagger, label: str) -> dict[str, Any]:

@@ -318,6 +318,7 @@ class EstimateData(Struct):
     of_name: float | None = None
     reached: float | None = None
     alone: float | None = None
+    raised: dict[str, float] | None = None
 
 
 class LabelReply(Label):

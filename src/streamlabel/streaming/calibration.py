@@ -77,8 +77,9 @@ def estimate_data(estimate: Estimate | Mapping[str, Any] | None) -> dict[str, An
     values = asdict(estimate) if isinstance(estimate, Estimate) else dict(estimate)
     for key, value in values.items():
         if isinstance(value, tuple | list):
-            keys = ("threshold", "precision", "recall") if key == "raised" else ("value", "low", "high")
-            named = zip(keys, (round(v, 4) for v in value), strict=True)
+            named = zip(("value", "low", "high"), (round(v, 4) for v in value), strict=True)
+            if key == "raised":
+                named = zip(("threshold", "precision", "recall"), value, strict=True)
             values[key] = None if np.isnan(value[0]) else dict(named)
     return values
 

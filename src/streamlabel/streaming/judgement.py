@@ -173,7 +173,7 @@ class Judgement:
     def _raised(self, threshold: float) -> tuple[float, float, float] | None:
         value, chances = self.threshold(WANTED), self.chances
         fires = self.pool > value
-        if not threshold < value < np.inf:
+        if not threshold < value < np.inf or not fires.any():
             return None
         return value, float(chances[fires].mean()), float(chances[fires].sum() / chances.sum())
 

@@ -365,12 +365,12 @@ def choose_recipe(
     """Choose the recipe with the largest mean gain over learning alone with the first of these mixes of losses.
 
     The gain of "balanced" is the mean of P@k (three together), AUC and average precision; of the other `SCORINGS` it is
-    that measure's. If the past is used it must exceed its standard error and three tenths of a point. Of those that
-    do, the best is taken; with "balanced" what a recipe falls short, on each measure, of the better of the losses alone
-    counts against it. All is compared in hundredths of a point, and ties go to the recipe that stands first in
-    `RECIPES`: alone before with the past, without a metric before with one, without a code before with one, weaker
-    pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False those with a
-    metric under another loss: there are too many rows for it.
+    that measure's. It must be above zero, and if the past is used above its standard error and three tenths of a point.
+    Of such recipes the best is taken; with "balanced" what a recipe falls short, on each measure, of the better of the
+    losses alone counts against it. All is compared in hundredths of a point, and ties go to the recipe that stands
+    first in `RECIPES`: alone before with the past, without a metric before with one, without a code before with one,
+    weaker pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False those
+    with a metric under another loss: there are too many rows for it.
     """
     measures = np.stack([trial.measures for trial in trials])
     own = next(number for number, way in enumerate(RECIPES) if way.mix == mixes[0])

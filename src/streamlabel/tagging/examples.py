@@ -204,7 +204,7 @@ def _estimate(content: Any) -> Estimate:
     of_name, reached, alone = (  # older models have none of these, nor what comes behind
         one and float(one) for one in map(content.get, ("of_name", "reached", "alone"))
     )
-    raised = content.get("raised") and _interval(content["raised"])
+    raised = None if content.get("raised") is None else _interval(content["raised"])
     known = Estimate(precision, recall, average_precision, rate, *counts, of_name, reached, alone, raised)
     if not 0.0 <= known.fires <= 1.0 or known.n_pool < 0 or known.n_asked < 0:
         raise ValueError("a number of its estimate is out of range")

@@ -480,7 +480,9 @@ def test_a_higher_threshold_is_offered_as_setting_the_precision_would_choose_it(
         data, n_answers = web.post("/ui/ask", data=form, headers=HTMX | JSON).json(), n_answers + 1
     assert raised["precision"] >= 0.9
     assert web.patch("/labels/football", json={"precision": 0.9}).status_code == 200
-    assert web.get("/labels/football").json()["threshold"] == pytest.approx(raised["threshold"], abs=1e-4)
+    assert web.get("/labels/football").json()["threshold"] == pytest.approx(raised["threshold"])
+    web.patch("/labels/football", json={"threshold": raised["threshold"] + 0.1})
+    assert web.get("/ui/ask?label=football", headers=JSON).json()["more"]["raised"] is None
 
 
 def test_texts_that_were_answered_do_not_tell_what_a_threshold_would_do(web: Any) -> None:
@@ -505,7 +507,7 @@ def test_missing_answers_are_reckoned_or_not_promised() -> None:
     """Against the interval of as many answers: at n + missing, Wald's lower end is at the precision that is wanted."""
 
     def said(value: float, low: float, high: float) -> Any:
-        return more_answers({"precision": {"value": value, "low": low, "high": high}, "raised": None})
+        return more_answers({"precision": {"value": value, "low": low, "high": high}, "raised": None}, 0.5)
 
     assert said(0.97, 0.92, 1.0)["n"] == 0
     p, n = 0.95, 30
@@ -513,7 +515,7 @@ def test_missing_answers_are_reckoned_or_not_promised() -> None:
     total = n + said(p, p - half, p + half)["n"]
     assert 1.6448536 * np.sqrt(p * (1 - p) / total) <= 0.05 < 1.6448536 * np.sqrt(p * (1 - p) / (total - 1.5))
     assert said(0.6, 0.4, 0.8)["n"] is None
-    assert more_answers(None)["n"] is None
+    assert more_answers(None, 0.5)["n"] is None
 
 
 def test_forms_that_are_wrong_are_refused(web: Any) -> None:
