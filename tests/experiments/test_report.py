@@ -218,11 +218,11 @@ def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
     few = budget.compared[(budget.compared["dataset"] == "reuters-21578") & (budget.compared["n_rows"] <= 100)]
     level = standings(few.assign(against=few["competitor"].map(family_of)), ["against"]).set_index("against")["lead"]
     even = {name for name, lead in level.items() if lead == "level"}
-    assert even == {"ridge", "SLL anchor only", "SLL logistic", "linear SVM", "LEML"}
+    assert even == {"ridge", "SLL anchor only", "LEML"}
     assert set(level) == {"level", "ahead"}
     auc = budget.compared[(budget.compared["measure"] == "AUC")].set_index(["dataset", "competitor", "where"])["gain"]
     logistic = auc["reuters-21578"][["BR logistic", "scikit-learn logistic"]].groupby("where").min()
-    assert all(-1.7 < logistic[f"{n} rows"] < -0.3 for n in (20, 50, 100, 200, 500, 1000, 2000, 4000))
+    assert all(-1.35 < logistic[f"{n} rows"] < -0.15 for n in (20, 50, 100, 200, 500, 1000, 2000, 4000))
     assert all(logistic[f"{n} rows"] > -0.1 for n in (8000, 13219))
     assert all(auc["reuters-21578", "BR ridge", f"{n} rows"] > 2.0 for n in (500, 1000, 2000, 4000, 8000, 13219))
     needed = [line["AUC"] for line in budget.sections("savings")["delicious"]][:6]
@@ -240,11 +240,11 @@ def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
 def test_what_the_page_says_of_the_calendar(committed):
     timeline = results(committed, "timeline")
     facts = timeline.sections("facts")[""]
-    assert [line["past used for"] for line in facts] == ["0", "0", "57"]
+    assert [line["past used for"] for line in facts] == ["0", "0", "28"]
     assert sum(int(line["arrived"]) for line in facts) == 641
     found = timeline.compared[timeline.compared["competitor"] == "scikit-learn logistic"]
-    assert found[found["measure"] == "AUC"]["verdict"].tolist() == ["loses"] * 3
-    assert sorted(found[found["measure"] == "average precision"]["verdict"]) == ["ties", "wins", "wins"]
+    assert found[found["measure"] == "AUC"]["verdict"].tolist() == ["loses", "ties", "ties"]
+    assert found[found["measure"] == "average precision"]["verdict"].tolist() == ["wins"] * 3
 
 
 @pytest.mark.parametrize("name", [*sorted(set(NAMES) - {"timeline"}), pytest.param("timeline", marks=pytest.mark.slow)])
