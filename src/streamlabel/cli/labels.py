@@ -27,7 +27,6 @@ from streamlabel.store.history import LabelRecord
 from streamlabel.store.parts import VECTORIZER
 from streamlabel.store.stored_model import StoredModel
 from streamlabel.streaming.calibration import best_f1_thresholds, estimate_data
-from streamlabel.types import BoolArray
 from streamlabel.validation import check_label_names
 
 if TYPE_CHECKING:
@@ -285,12 +284,9 @@ def _tuned(store: StoredModel, record: LabelRecord, file: str, options: FileOpti
     new = float(best_f1_thresholds(scores[known, None], truth[known, None].astype(np.float64))[0])
     if math.isnan(new):
         raise DataError(f"no text with {record.name!r} has a word that is known", source=file)
-    before, after = (_f1(truth, known & (scores > value)) for value in (record.threshold, new))
+    said = [known & (scores > value) for value in (record.threshold, new)]
+    before, after = (2.0 * float((truth & one).sum()) / float(truth.sum() + one.sum()) for one in said)
     return {"threshold": new, "tuned": {"n_yes": n_yes, "n_no": n_no, "f1_before": before, "f1": after}}
-
-
-def _f1(truth: BoolArray, said: BoolArray) -> float:
-    return 2.0 * float((truth & said).sum()) / float(truth.sum() + said.sum())
 
 
 def _precise(
