@@ -98,8 +98,8 @@ def check_label_names(names: Iterable[str], n_labels: int, *, taken: Iterable[st
         if name and not name.strip():
             raise DataError(f"label name {position} ({name!r}) is blank; give a name that can be seen")
         if not 1 <= len(name) <= MAX_NAME_LENGTH:
-            long = f"label name {position} ({name[:20]!r}) has {len(name)} characters"
-            raise DataError(f"{long}; 1 to {MAX_NAME_LENGTH} are allowed")
+            at = f"{position} ({name[:20]!r})" if name else position
+            raise DataError(f"label name {at} has {len(name)} characters; 1 to {MAX_NAME_LENGTH} are allowed")
         for character in name:
             kind = unicodedata.category(character)
             if kind in ("Cc", "Cs"):
