@@ -36,9 +36,8 @@ def test_a_label_is_renamed_retired_and_brought_back(model: Path, call: Call, as
     other = first[0] if first[0] != "football" else first[1]
     ask("rename", model, other, "0.3")  # a name that is the threshold of another
     ask("threshold", model, "football", 0.3)
-    assert (
-        ask("rollback", model, ask("history", model)[0]["number"] - 1, "--label", "0.3", "--dry-run")["changes"] == []
-    )
+    before = ask("history", model)[0]["number"] - 1
+    assert ask("rollback", model, before, "--label", "0.3", "--dry-run")["changes"] == []
     would = ask("rollback", model, "--label", "football", "--dry-run")
     assert [c["kind"] for c in would["changes"]] == ["threshold"]
     assert ask("rollback", model, "--label", "football")["changes"] == would["changes"]
