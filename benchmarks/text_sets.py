@@ -10,8 +10,8 @@ those that experiments look in: `STREAMLABEL_DATA`, or datasets in `STREAMLABEL_
 
 How they are made was settled before anything was learned from them. (How losses alone are chosen was settled with the
 test rows of Reuters in sight, later.) Reuters: news with a text and a label; those until 7 April 1987 are for training,
-as in the usual split of the collection, the others for testing; tf-idf of 2,000 words. Debian: packages with a tag and a
-description, of those made from one source the first by name; a third, drawn once, for testing; tf-idf of 5,000 words.
+as in the usual split of the collection, the others for testing; tf-idf of 2,000 words. Debian: packages with a tag and
+a description, of those made from one source the first by name; a third, drawn once, for testing; tf-idf of 5,000 words.
 In both: labels on ten training rows or more, the words in most training rows.
 """
 
