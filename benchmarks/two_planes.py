@@ -1,0 +1,96 @@
+"""What a second plane a label would bring: one for the top of a ranking, one for its tail.
+
+    python benchmarks/two_planes.py SET ROWS [SET ROWS ...] [--seeds 3]
+
+New labels are learned alone from so many rows: by ridge, by logistic regression, by their mixture (one plane), and as
+``mix u + (1 - mix) max(t - c, 0)``, with t the ridge scores and u the logistic ones on their scale: low ridge scores,
+which are mostly noise, no longer count. c is a label's own, one deviation of t above its mean. No test row of a set is
+read: of its training rows a quarter (at most 2,500) is held back. On half of it each way's strengths (and mix) are
+chosen by the mean of P@k, AUC and average precision; the other half is judged. The last row of a table is two planes
+minus the better of ridge and logistic, measure by measure, with the standard error over seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+from scipy import sparse
+
+from streamlabel.classifier.coordinates import Coordinates, minimise
+from streamlabel.data.catalogue import load_catalogue_set
+from streamlabel.stats.threads import one_thread
+from streamlabel.streaming.trials import measure, overall_of, own_lines
+from streamlabel.types import Dataset, FloatArray
+
+RIDGE, LOGISTIC, MIXES = (0.1, 0.3, 1.0, 3.0), (0.1, 0.03, 0.01, 0.003), (0.2, 0.3, 0.5)
+MOST_ROWS, MOST_HELD, MOST_LABELS = 12_000, 2_500, 300
+WAYS = ("ridge", "logistic", "one plane", "two planes")
+
+
+def planes(ridge: FloatArray, other: FloatArray) -> Iterator[tuple[str, FloatArray]]:
+    """The scores (e, k) of both losses put together, for every mix: ("one plane" or "two planes", (e, k))."""
+    scale, shift = own_lines(other, ridge)
+    u, least = scale * other + shift, ridge.mean(axis=0) + ridge.std(axis=0)
+    for mix in MIXES:
+        yield "one plane", (1.0 - mix) * ridge + mix * u
+        yield "two planes", (1.0 - mix) * np.maximum(ridge - least, 0.0) + mix * u
+
+
+def judge(data: Dataset, n_rows: int, seed: int) -> FloatArray:
+    """P@1, P@3, P@5, AUC and average precision (in %) of each of `WAYS`, (4, 5)."""
+    rng, (n_all, n_labels) = np.random.default_rng(seed), data.Y.shape
+    order, labels = rng.permutation(n_all), rng.permutation(n_labels)[n_labels // 2 :]
+    n_held = min(MOST_HELD, n_all // 4)
+    rows, held = rng.permutation(order[n_held:][:MOST_ROWS])[:n_rows], order[:n_held]
+    X, Y = sparse.csr_array(data.X.astype(np.float64)), sparse.csr_array(data.Y)[:, labels]
+    answers, truth = (Y[part].toarray().astype(np.float64) for part in (rows, held))
+    halves = slice(0, n_held // 2), slice(n_held // 2, n_held)
+    able = (
+        (np.ptp(answers, axis=0) > 0) & (np.ptp(truth[halves[0]], axis=0) > 0) & (np.ptp(truth[halves[1]], axis=0) > 0)
+    )
+    answers, truth = answers[:, able][:, :MOST_LABELS], truth[:, able][:, :MOST_LABELS]
+    at, rates = Coordinates(X[rows]), answers.mean(axis=0)
+    far, found = at.across(X[held]), list[tuple[str, FloatArray]]()
+    squared = [rates + far @ at.ridge(answers - rates, step * at.unit) for step in RIDGE]
+    other, start = [], None
+    for strength in LOGISTIC:
+        start = minimise(at.Z, at.squares, answers, strength * at.unit, "logistic", None, start)
+        other.append(far @ start[0] + start[1])
+    found += [("ridge", scores) for scores in squared] + [("logistic", scores) for scores in other]
+    for both in product(squared, other):
+        found += planes(*both)
+    choosing, judging = (
+        [(way, np.array(measure(truth[half], scores[half]))) for way, scores in found] for half in halves
+    )
+    best = [
+        max((i for i, one in enumerate(choosing) if one[0] == way), key=lambda i: overall_of(choosing[i][1]))
+        for way in WAYS
+    ]
+    return np.array([judging[i][1] for i in best])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="+", help="names of sets, each followed by a number of rows")
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    for name, n_rows in zip(options.what[::2], map(int, options.what[1::2]), strict=True):
+        data = load_catalogue_set(name, "train")
+        with one_thread():
+            values = np.stack([judge(data, n_rows, seed) for seed in range(options.seeds)])
+        means = values.mean(axis=0)
+        print(f"\n| {name}, {n_rows:,} rows | P@1 | P@3 | P@5 | AUC | AP |\n|---{'|--:' * 5}|")
+        for way, row in zip(WAYS, means, strict=True):
+            print(f"| {way} | {' | '.join(f'{value:.1f}' for value in row)} |")
+        better = means[:2].argmax(axis=0)
+        ahead = values[:, 3] - np.take_along_axis(values[:, :2], better[None, None], axis=1)[:, 0]
+        errors = ahead.std(axis=0, ddof=1) / np.sqrt(len(ahead)) if len(ahead) > 1 else np.zeros(5)
+        shown = (f"{gain:+.2f} ({error:.2f})" for gain, error in zip(ahead.mean(axis=0), errors, strict=True))
+        print(f"| ahead | {' | '.join(shown)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
