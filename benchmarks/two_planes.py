@@ -1,6 +1,6 @@
 """What a second plane a label would bring: one for the top of a ranking, one for its tail.
 
-    python benchmarks/two_planes.py SET ROWS [SET ROWS ...] [--seeds 3] [--mixed]
+    python benchmarks/two_planes.py SET ROWS [SET ROWS ...] [--seeds 3] [--mixed LINE]
 
 New labels are learned alone from so many rows: by ridge, by logistic regression, by their mixture (one plane), and as
 ``mix u + (1 - mix) max(t - c, 0)``, with t the ridge scores and u the logistic ones on their scale: low ridge scores,
@@ -8,8 +8,8 @@ which are mostly noise, no longer count. c is a label's own, one deviation of t 
 read: of its training rows a quarter (at most 2,500) is held back. On half of it each way's strengths (and mix) are
 chosen by the mean of P@k, AUC and average precision; the other half is judged. The last row of a table is two planes
 minus the better of ridge and logistic, measure by measure, with the standard error over seeds. With ``--mixed`` every
-second label stays with ridge in all ways, and the scores of the others are brought to the scale of ridge by one line
-for all: are they comparable?
+second label stays with ridge in all ways, and the scores of the others are brought to the scale of ridge, by one line
+for all labels (common) or each by its own (own): are they comparable?
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def planes(ridge: FloatArray, other: FloatArray) -> Iterator[tuple[str, FloatArr
         yield "two planes", (1.0 - mix) * np.maximum(ridge - least, 0.0) + mix * u
 
 
-def judge(data: Dataset, n_rows: int, seed: int, mixed: bool) -> FloatArray:
+def judge(data: Dataset, n_rows: int, seed: int, mixed: str | None) -> FloatArray:
     """P@1, P@3, P@5, AUC and average precision (in %) of each of `WAYS`, (4, 5)."""
     rng, (n_all, n_labels) = np.random.default_rng(seed), data.Y.shape
     order, labels = rng.permutation(n_all), rng.permutation(n_labels)[n_labels // 2 :]
@@ -68,7 +68,8 @@ def judge(data: Dataset, n_rows: int, seed: int, mixed: bool) -> FloatArray:
     best = [max((i for i in range(len(found)) if found[i][0] == way), key=values.__getitem__) for way in WAYS]
     chosen = [found[i][1] for i in best]
     if mixed:
-        lines = [common_line(scores[halves[0]], chosen[0][halves[0]]) for scores in chosen]
+        line = common_line if mixed == "common" else own_lines
+        lines = [line(scores[halves[0]], chosen[0][halves[0]]) for scores in chosen]
         stays = np.arange(truth.shape[1]) % 2 == 0
         chosen = [np.where(stays, chosen[0], a * scores + b) for scores, (a, b) in zip(chosen, lines, strict=True)]
     return np.array([measure(truth[halves[1]], scores[halves[1]]) for scores in chosen])
@@ -78,7 +79,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="+", help="names of sets, each followed by a number of rows")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--mixed", action="store_true")
+    parser.add_argument("--mixed", choices=("common", "own"))
     options = parser.parse_args()
     for name, n_rows in zip(options.what[::2], map(int, options.what[1::2]), strict=True):
         data = load_catalogue_set(name, "train")
