@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from streamlabel.experiments.runner import results_of
+from streamlabel.stats import threads
 
 
 def letters(task: str) -> list[str]:
@@ -25,6 +27,22 @@ def test_a_result_may_let_more_tasks_be_run(n_jobs):
 
 def test_one_job_takes_the_tasks_as_they_are():
     assert list(results_of(letters, ["a", "b"], 1, lambda result: ["c"])) == ["a0", "a1", "a2", "b0", "b1", "b2"]
+
+
+def test_one_who_stops_early_keeps_no_limit_on_threads():
+    """An error in a loop over results keeps the iteration alive, in its traceback."""
+    inside = []
+
+    def watched(task: str) -> Iterator[str]:
+        for result in letters(task):
+            inside.append(threads._LIMIT._holders)
+            yield result
+
+    before, results = threads._LIMIT._holders, results_of(watched, ["a", "b"], 1)
+    assert next(results) == "a0"
+    assert threads._LIMIT._holders == before
+    assert list(results) == ["a1", "a2", "b0", "b1", "b2"]
+    assert inside == [before + 1] * 6
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the signals of a process are read from /proc")

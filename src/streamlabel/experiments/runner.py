@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -176,9 +177,10 @@ def results_of(
         one job it is not asked.
     """
     if n_jobs == 1 or (len(tasks) <= 1 and more is None):
-        with one_thread():
-            for task in tasks:
-                yield from function(task)
+        found, end = chain.from_iterable(map(function, tasks)), object()
+        step: Any = one_thread()(next)  # the limit is not held between results: one who stops early would keep it
+        while (result := step(found, end)) is not end:
+            yield result
         return
     yield from _Pool(function, n_jobs).results(list(tasks), more or (lambda result: ()))
 
