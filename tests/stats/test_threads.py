@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import numpy as np
@@ -31,6 +32,24 @@ def test_it_holds_inside_and_nested_and_ends():
         assert blas_threads() == {1}
         with one_thread():
             assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize("place", ["take", "give_back"])
+def test_one_who_is_interrupted_on_the_way_in_or_out_does_not_keep_it(monkeypatch, place):
+    def interrupted(*_: object) -> None:
+        if place == "take":
+            take(*_)
+        raise KeyboardInterrupt
+
+    take = threads._LIMIT.take
+    with monkeypatch.context() as patch:
+        patch.setattr(threads._LIMIT, place, interrupted)
+        with pytest.raises(KeyboardInterrupt), one_thread():
+            pass
+    gc.collect()
+    with one_thread():
         assert blas_threads() == {1}
     assert blas_threads() == {2}
 

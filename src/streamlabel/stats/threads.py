@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
+from weakref import WeakSet
 
 import threadpoolctl
 
@@ -21,25 +22,26 @@ LARGE = 3000
 class _Limit:
     """One BLAS thread while anybody asks for it.
 
-    The setting is the whole process's, so the first to come makes it and the last to leave undoes it, in any order.
+    The setting is the whole process's, so the first to come makes it and the last to leave undoes it, in any order. One
+    whom an interruption kept from leaving is forgotten with the frame that held it.
     """
 
     def __init__(self) -> None:
-        self._lock, self._holders, self._undo = threading.Lock(), 0, _nothing
+        self._lock, self._holders, self._undo = threading.Lock(), WeakSet[threading.Event](), ExitStack()
 
-    def take(self) -> None:
+    def take(self, holder: threading.Event) -> None:
         with self._lock:
-            if self._holders == 0:
+            if not self._holders:
                 _let_anybody_set()
-                self._undo = _libraries()[0].limit(limits=1).restore_original_limits
+                self._undo.enter_context(_libraries()[0].limit(limits=1))
                 _let_anybody_set()
-            self._holders += 1
+            self._holders.add(holder)
 
-    def give_back(self) -> None:
+    def give_back(self, holder: threading.Event) -> None:
         with self._lock:
-            self._holders -= 1
-            if self._holders == 0:
-                self._undo()
+            self._holders.discard(holder)
+            if not self._holders:
+                self._undo.close()
                 _let_anybody_set()
 
 
@@ -48,10 +50,6 @@ def _let_anybody_set() -> None:
     clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
     if clear is not None:
         clear(force=True)
-
-
-def _nothing() -> None:
-    pass
 
 
 @lru_cache(maxsize=1)
@@ -69,12 +67,13 @@ _LIMIT = _Limit()
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Use one BLAS thread inside the block, whatever other threads do. Libraries are looked up once in a process."""
-    _LIMIT.take()
+    holder = threading.Event()  # any object of its own
     try:
+        _LIMIT.take(holder)
         with _libraries()[1].limit(limits=1):
             yield
     finally:
-        _LIMIT.give_back()
+        _LIMIT.give_back(holder)
 
 
 @contextmanager
