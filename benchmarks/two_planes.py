@@ -5,8 +5,8 @@
 New labels are learned alone from so many rows: by ridge, by logistic regression, by their mixture (one plane), and as
 ``mix u + (1 - mix) max(t - c, 0)``, with t the ridge scores and u the logistic ones on their scale: low ridge scores,
 which are mostly noise, no longer count. c is a label's own, one deviation of t above its mean. No test row of a set is
-read: of its training rows a quarter (at most 2,500) is held back. On half of it each way's strengths (and mix) are
-chosen by the mean of P@k, AUC and average precision; the other half is judged. The last row of a table is two planes
+read: of its training rows a quarter (at most 2,500) is held back. By half of it each way's strengths (and mix), lines
+and c are found, the best by the mean of P@k, AUC and average precision; the other half is judged. The last row of a table is two planes
 minus the better of ridge and logistic, measure by measure, with the standard error over seeds. With ``--mixed`` every
 second label stays with ridge in all ways, and the scores of the others are brought to the scale of ridge, by one line
 for all labels (common) or each by its own (own): are they comparable?
@@ -32,10 +32,13 @@ MOST_ROWS, MOST_HELD, MOST_LABELS = 12_000, 2_500, 300
 WAYS = ("ridge", "logistic", "one plane", "two planes")
 
 
-def planes(ridge: FloatArray, other: FloatArray) -> Iterator[tuple[str, FloatArray]]:
-    """The scores (e, k) of both losses put together, for every mix: ("one plane" or "two planes", (e, k))."""
-    scale, shift = own_lines(other, ridge)
-    u, least = scale * other + shift, ridge.mean(axis=0) + ridge.std(axis=0)
+def planes(ridge: FloatArray, other: FloatArray, known: slice) -> Iterator[tuple[str, FloatArray]]:
+    """The scores (e, k) of both losses put together, for every mix: ("one plane" or "two planes", (e, k)).
+
+    known : the rows by whose scores lines and c are found
+    """
+    scale, shift = own_lines(other[known], ridge[known])
+    u, least = scale * other + shift, ridge[known].mean(axis=0) + ridge[known].std(axis=0)
     for mix in MIXES:
         yield "one plane", (1.0 - mix) * ridge + mix * u
         yield "two planes", (1.0 - mix) * np.maximum(ridge - least, 0.0) + mix * u
@@ -63,7 +66,7 @@ def judge(data: Dataset, n_rows: int, seed: int, mixed: str | None) -> FloatArra
         other.append(far @ start[0] + start[1])
     found += [("ridge", scores) for scores in squared] + [("logistic", scores) for scores in other]
     for both in product(squared, other):
-        found += planes(*both)
+        found += planes(*both, halves[0])
     values = [float(overall_of(np.array(measure(truth[halves[0]], scores[halves[0]])))) for _, scores in found]
     best = [max((i for i in range(len(found)) if found[i][0] == way), key=values.__getitem__) for way in WAYS]
     chosen = [found[i][1] for i in best]
@@ -81,6 +84,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--mixed", choices=("common", "own"))
     options = parser.parse_args()
+    if len(options.what) % 2 or not all(size.isdecimal() for size in options.what[1::2]):
+        parser.error("give sets and numbers of rows by turns, as in: bibtex 500 delicious 100")
     for name, n_rows in zip(options.what[::2], map(int, options.what[1::2]), strict=True):
         data = load_catalogue_set(name, "train")
         with one_thread():
