@@ -6,10 +6,10 @@ New labels are learned alone from so many rows: by ridge, by logistic regression
 ``mix u + (1 - mix) max(t - c, 0)``, with t the ridge scores and u the logistic ones on their scale: low ridge scores,
 which are mostly noise, no longer count. c is a label's own, one deviation of t above its mean. No test row of a set is
 read: of its training rows a quarter (at most 2,500) is held back. By half of it each way's strengths (and mix), lines
-and c are found, the best by the mean of P@k, AUC and average precision; the other half is judged. The last row of a table is two planes
-minus the better of ridge and logistic, measure by measure, with the standard error over seeds. With ``--mixed`` every
-second label stays with ridge in all ways, and the scores of the others are brought to the scale of ridge, by one line
-for all labels (common) or each by its own (own): are they comparable?
+and c are found, the best by the mean of P@k, AUC and average precision; the other half is judged. The last row of a
+table is two planes minus the better of ridge and logistic, measure by measure, with the standard error over seeds.
+With ``--mixed`` every second label stays with ridge in all ways, and the scores of the others are brought to the scale
+of ridge, by one line for all labels (common) or each by its own (own): are they comparable?
 """
 
 from __future__ import annotations
