@@ -115,21 +115,25 @@ class Coordinates:
 
     def weights(self, V: FloatArray, basis: FloatArray | None = None) -> FloatArray:
         """Classifiers (d, k) from those in coordinates (s, k); ``basis`` (d, r) is that of the metric."""
+        own, of_basis = self.parts(V)
+        if of_basis is None:
+            return own
+        assert basis is not None
+        return own + basis @ of_basis
+
+    def parts(self, V: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """What classifiers in coordinates (s, k) are of features (d, k), and of the basis of the metric (r, k)."""
         if self._features is not None:
             found = self._features @ V
             if self._past is None:
-                return found
+                return found, None
             n_features = len(self.mean)
-            assert basis is not None
-            return np.sqrt(1.0 - self._share) * found[:n_features] + np.sqrt(self._metric) * (
-                basis @ found[n_features:]
-            )
+            return np.sqrt(1.0 - self._share) * found[:n_features], np.sqrt(self._metric) * found[n_features:]
         duals = self._back @ V
         found = np.asarray(self._X.T @ duals) - np.outer(self.mean, duals.sum(axis=0))
         if self._past is None:
-            return found
-        assert basis is not None
-        return (1.0 - self._share) * found + basis @ (self._metric * (self._past.T @ duals))
+            return found, None
+        return (1.0 - self._share) * found, self._metric * (self._past.T @ duals)
 
     def of_scores(self, scores: FloatArray) -> FloatArray:
         """The classifiers (s, k) that have these centred scores (q, k) on the rows."""

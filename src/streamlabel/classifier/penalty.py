@@ -110,3 +110,19 @@ def _say(smallest: float, largest: float, ridge: float) -> str:
         return ""
     said = f"I - S2 is nearly singular (singular values {smallest:.1e} to {largest:.1e})"
     return said + (f"; a ridge of {ridge:.1e} keeps the solve well defined" if ridge else "")
+
+
+def trim(weights: FloatArray, level: float) -> FloatArray:
+    """Weights (d, k) drawn toward zero by ``level`` times the root mean square of those of a label that are not zero.
+
+    What is smaller becomes zero: the step of an l1 penalty. In many sparse features the small weights of ridge are
+    mostly noise, which the sum over a long row does not cancel.
+    """
+    counts = np.maximum(np.count_nonzero(weights, axis=0), 1)
+    least = level * np.sqrt(np.square(weights).sum(axis=0) / counts)
+    return soften(weights, least)
+
+
+def soften(values: FloatArray, least: FloatArray | float) -> FloatArray:
+    """Values drawn toward zero by so much; smaller ones become zero."""
+    return np.sign(values) * np.maximum(np.abs(values) - least, 0.0)

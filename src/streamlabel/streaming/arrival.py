@@ -211,7 +211,22 @@ def _learn(
     at, factored = None, kept is not None and not recipe.share  # the rows for iterations; whether a factor is kept
     if iterates(X) and centre and not coupled:
         at = kept.iterated if kept is not None and factored else IteratedRows(X, basis, recipe.share)
-    if loss != "squared" or too_large(X) or (at is not None and recipe.mix < 1.0 and not factored):
+
+    def ridge_of(strength: float, factored: bool) -> tuple[float, Arrival]:
+        given = replace(recipe, strength=strength)
+        if at is not None and not factored:
+            beta = _arrival_beta(parameters, "squared", X, answers, given, at)
+            return beta, learn_with_loss(
+                X, answers, past, recipe.lam, beta, "squared", anchored=recipe.anchored is not False, seed=seed,
+                basis=basis, share=recipe.share, at=at, judged_rows=judged_rows,
+            )  # fmt: skip
+        ridge, judged = _prepared(parameters, state, X, answers, given, everything and factored, basis)
+        return ridge.beta, learn_arrival(
+            X, ridge, answers, past, recipe.lam, anchored=recipe.anchored, centre=centre, judged=judged,
+            labels=labels if centre else None,
+        )  # fmt: skip
+
+    if loss != "squared" or too_large(X):
         beta = _arrival_beta(parameters, loss, X, answers, recipe, at)
         arrival = learn_with_loss(
             X, answers, past, recipe.lam, beta, loss, anchored=recipe.anchored is not False, coupled=coupled,
@@ -226,32 +241,50 @@ def _learn(
         judged_rows = None if kept is not None and judges_all(X, answers.shape[1]) else judged_rows
         arrival = learn_coupled(X, factor, answers, past, recipe.lam, beta, centre=centre, judged_rows=judged_rows)
     elif recipe.mix < 1.0 or (factored and not very_many(X)):  # where a factor is kept, iterations start at its ridge
-        ridge, judged = _prepared(parameters, state, X, answers, recipe, everything, basis)
-        beta = ridge.beta
-        arrival = learn_arrival(
-            X, ridge, answers, past, recipe.lam, anchored=recipe.anchored, centre=centre, judged=judged,
-            labels=labels if centre else None,
-        )  # fmt: skip
+        beta, arrival = ridge_of(recipe.strength, factored)
     if recipe.mix and loss == "squared":
-        loss, span = "logistic" if recipe.mix == 1.0 else "both", log_odds_span(answers)
-        start = None
-        if arrival is not None:
-            constant = np.log(9.0) - span - span * (answers.mean(axis=0) - arrival.intercept)
-            start = span * (arrival.weights if arrival.point is None else arrival.point), constant
-        strengthened = replace(recipe, strength=recipe.other_strength)
-        other_beta = _arrival_beta(parameters, "logistic", X, answers, strengthened, at)
-        other = learn_with_loss(
-            X, answers, past, recipe.lam, other_beta, "logistic", anchored=recipe.anchored is True, seed=seed,
-            basis=basis, share=recipe.share, span=span, judged_rows=judged_rows, start=start, at=at,
-        )  # fmt: skip
-        other = other.on_line(*(_own_lines(state, other, arrival) if recipe.line is None else recipe.line))
+        loss, whole = "logistic" if recipe.mix == 1.0 else "both", arrival
+        if recipe.firm:
+            loss, other = "squared", ridge_of(recipe.other_strength, False)[1]
+        else:
+            span = log_odds_span(answers)
+            start = None
+            if arrival is not None:
+                constant = np.log(9.0) - span - span * (answers.mean(axis=0) - arrival.intercept)
+                start = span * (arrival.weights if arrival.point is None else arrival.point), constant
+            other_beta = _arrival_beta(
+                parameters, "logistic", X, answers, replace(recipe, strength=recipe.other_strength), at
+            )
+            other = learn_with_loss(
+                X, answers, past, recipe.lam, other_beta, "logistic", anchored=recipe.anchored is True, seed=seed,
+                basis=basis, share=recipe.share, span=span, judged_rows=judged_rows, start=start, at=at,
+            )  # fmt: skip
+        other = other.on_line(*(_own_lines(state, other, whole) if recipe.line is None else recipe.line))
         if arrival is None or recipe.mix == 1.0:
             beta, arrival = other_beta, other
         else:
+            if recipe.trim:
+                own = _own_part(X, answers, arrival, None if past is None else past.found, beta, recipe.share)
+                arrival = arrival.trimmed(X, own, recipe.trim, recipe.share)
+                arrival = arrival.on_line(*_own_lines(state, arrival, whole))
             arrival = arrival.mixed(other, recipe.mix)
     assert arrival is not None
     truth = answers if centre else 0.5 * (answers + 1.0)
     return _Group(columns, arrival, recipe, beta, loss, truth, correlations, coupled, basis)
+
+
+def _own_part(
+    X: CSR | FloatArray, answers: FloatArray, arrival: Arrival, found: Any, beta: float, share: float
+) -> FloatArray:
+    """What ridge classifiers (d, k) are apart from their anchor and from the directions of the metric.
+
+    With the metric ``C`` a solution has ``C^-1 (w - p) = Xc' r / beta``, r what it leaves over of the answers.
+    """
+    if share:
+        left_over = answers - (np.asarray(X @ arrival.weights) + arrival.intercept)
+        return np.asarray((1.0 - share) / beta * (X.T @ (left_over - left_over.mean(axis=0))))
+    anchor = None if found is None else found[1]
+    return arrival.weights if anchor is None else arrival.weights - anchor * arrival.anchored
 
 
 def _own_lines(state: ModelState, other: Arrival, ridge: Arrival | None) -> tuple[FloatArray, FloatArray]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from streamlabel.classifier.penalty import Penalty, make_penalty
+from streamlabel.classifier.penalty import Penalty, make_penalty, trim
 from streamlabel.classifier.ridge import PreparedRidge
 from streamlabel.classifier.solve import best_intercept, solve_coupled, solve_prepared
 from streamlabel.stats.accelerator import accelerated
@@ -90,18 +90,47 @@ class Arrival:
         )
 
     def mixed(self, other: Arrival, mix: float) -> Arrival:
-        """These labels with so much of other classifiers of them, judged on (some of) the same rows."""
-        scores, rows = self.judged_scores, other.judged_rows
+        """These labels with so much of other classifiers of them, judged on the rows by which both are judged."""
+        scores, others, rows = self.judged_scores, other.judged_scores, other.judged_rows
         if rows is not None and self.judged_rows is None:
             scores = scores[rows]
+        elif rows is None and self.judged_rows is not None:
+            rows = self.judged_rows
+            others = others[rows]
         return replace(
             self,
             weights=(1.0 - mix) * self.weights + mix * other.weights,
             intercept=(1.0 - mix) * self.intercept + mix * other.intercept,
             judged_rows=rows,
-            judged_scores=(1.0 - mix) * scores + mix * other.judged_scores,
+            judged_scores=(1.0 - mix) * scores + mix * others,
             anchored=self.anchored | other.anchored,
         )
+
+    def trimmed(self, X: CSR | FloatArray, own: FloatArray, level: float, share: float) -> Arrival:
+        """The same labels without their small weights (`classifier.penalty.trim`).
+
+        own : (d, k), what is trimmed: the classifiers without what they have of the past;   share : of the metric
+
+        Leaving a row out is taken to move the classifier along the row, so far that the score of the row changes as
+        it did before (``1 - share`` of that; the rest is the past's): what only this row has said is trimmed then.
+        """
+        rows = X if self.judged_rows is None else X[self.judged_rows]
+        small = own - trim(own, level)
+        least = np.abs(small).max(axis=0)  # that of a label which is drawn to zero by more than it has is less
+        offset = np.asarray(X.mean(axis=0)).ravel() @ small
+        moved = (1.0 - share) * (self.judged_scores - (np.asarray(rows @ self.weights) + self.intercept))
+        squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel() if sparse.issparse(rows) else np.square(rows).sum(1)
+        moved /= np.maximum(squares, np.finfo(np.float64).tiny)[:, None]
+        scores = self.judged_scores + offset
+        for label in range(own.shape[1]):
+            bound, column, steps = least[label], own[:, label], moved[:, label]
+            if isinstance(rows, np.ndarray):
+                scores[:, label] -= np.einsum("ij,ij->i", rows, np.clip(column + steps[:, None] * rows, -bound, bound))
+                continue
+            of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+            lost = np.clip(column[rows.indices] + steps[of] * rows.data, -bound, bound) * rows.data
+            scores[:, label] -= np.bincount(of, weights=lost, minlength=rows.shape[0])
+        return replace(self, weights=self.weights - small, intercept=self.intercept + offset, judged_scores=scores)
 
 
 def learn_arrival(

@@ -24,6 +24,7 @@ from streamlabel.classifier.coordinates import LARGEST_ORDER, Coordinates, affor
 from streamlabel.classifier.losses import get_loss, log_odds_span
 from streamlabel.classifier.newton import Start
 from streamlabel.classifier.objective import Design
+from streamlabel.classifier.penalty import trim
 from streamlabel.classifier.ridge import BETA_STEPS
 from streamlabel.stats.label_gram import centred_cross
 from streamlabel.stats.ties import even_out, first_least, points, ranked
@@ -50,6 +51,9 @@ class Way(NamedTuple):
     share : of the metric;   lam : the penalty of the code, None for no anchor
     pull : the strength in multiples of that which is best for learning alone with this loss
     own : whether each label of a mixture has a line of its own that brings one loss to the scale of the other
+    trim : the small weights of the squared classifier are drawn to zero by so many of their root mean squares
+        (`classifier.penalty.trim`), 0 by none; then ``pull`` is its own alone, and lines are the label's own
+    firm : the classifier that is mixed in is a ridge, too, so many times as strong; 0: of the other loss
     """
 
     mix: float
@@ -57,18 +61,24 @@ class Way(NamedTuple):
     lam: float | None
     pull: float
     own: bool = False
+    trim: float = 0.0
+    firm: float = 0.0
 
 
 # Own ridge first. What leans on the past can be pulled toward it harder than toward zero; the more rows, the finer a
 # code they bear.
-_MIXES = (1.0, 0.3, 0.5)
+_MIXES, _FIRM = (1.0, 0.3, 0.5), 30.0
 RECIPES: tuple[Way, ...] = (
     *(Way(mix, 0.0, None, 1.0) for mix in (0.0, *_MIXES)),
     *(Way(mix, 0.0, None, 1.0, True) for mix in _MIXES[1:]),
+    *(Way(mix, 0.0, None, pull, True, trim, firm) for firm in (_FIRM, 0.0) for trim in (1.5, 3.0)
+      for mix in _MIXES[1:] for pull in (1.0, 0.3)),
     *(Way(0.0, share, lam, pull) for share in (0.0, 0.1, 0.3) for lam in (None, LAM, LAM / 3.0, LAM / 10.0)
       for pull in (1.0, 3.0, 10.0) if share or lam),
     *(Way(mix, share, lam, pull) for mix in _MIXES for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
       for pull in (1.0, 3.0) if share or lam),
+    *(Way(0.5, share, lam, pull, True, 3.0, firm) for firm in (_FIRM, 0.0)
+      for share, lam in ((0.1, None), (0.3, None), (0.0, LAM / 3.0), (0.1, LAM / 3.0)) for pull in (1.0, 0.3)),
 )  # fmt: skip
 LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse=True))
 SHARES = tuple(sorted({way.share for way in RECIPES}))
@@ -110,6 +120,7 @@ class Recipe:
     mix : how much of the classifier is one of the other loss (`Way`);   other_strength : the strength of that
     line : the scale and shift that bring scores of the other loss to the scale of squared ones, for all labels alike;
         None: each label has its own
+    trim, firm : as of `Way`; with ``firm`` the other strength is that of the second ridge
     """
 
     share: float
@@ -120,6 +131,8 @@ class Recipe:
     mix: float = 0.0
     other_strength: float = np.nan
     line: tuple[float, float] | None = (1.0, 0.0)
+    trim: float = 0.0
+    firm: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,9 +263,9 @@ class _Hidden:
             if not share:
                 self.strengths[0] = self._own_strength(at, far)
             for way in (way for way in RECIPES if not way.mix and way.share == share):
-                anchor, anchor_far = self.anchors[way.lam]
-                V = at.ridge(self.answers - self.rates - anchor, way.pull * self.strengths[0] * at.unit)
-                self.scores[way] = self.rates + anchor_far + far @ V
+                self.scores[way] = self._ridge(at, far, way.lam, way.pull)[1]
+            for way in (way for way in RECIPES if way.trim and way.share == share):
+                self._run_trimmed(at, far, past_judged, way)
         if self.other is None:
             return
         if not share:
@@ -261,6 +274,25 @@ class _Hidden:
         for way in sorted((one for one in RECIPES if one.mix == 1.0 and one.share == share), key=_easiest_first):
             if way not in self.scores:
                 self.scores[way], start = self._learn_other(at, far, way.lam, way.pull * self.strengths[1], start)
+
+    def _ridge(self, at: Coordinates, far: FloatArray, lam: float | None, pull: float) -> tuple[FloatArray, FloatArray]:
+        """Ridge in coordinates, and its scores."""
+        anchor, anchor_far = self.anchors[lam]
+        V = at.ridge(self.answers - self.rates - anchor, pull * self.strengths[0] * at.unit)
+        return V, self.rates + anchor_far + far @ V
+
+    def _run_trimmed(self, at: Coordinates, far: FloatArray, past_judged: FloatArray, way: Way) -> None:
+        """Scores of a trimmed ridge, of the same as it was, and of the stronger ridge that is mixed in."""
+        whole, kept, firm = _parts(way)
+        if firm is not None and firm not in self.scores:
+            self.scores[firm] = self._ridge(at, far, way.lam, way.firm)[1]
+        if kept in self.scores:
+            return
+        V, self.scores[whole] = self._ridge(at, far, way.lam, way.pull)
+        weights, of_basis = at.parts(V)
+        weights = trim(weights, way.trim)
+        scores = np.asarray(self.judged_X @ weights) - at.mean @ weights + self.rates + self.anchors[way.lam][1]
+        self.scores[kept] = scores if of_basis is None else scores + past_judged @ of_basis
 
     def _learn_other(
         self, at: Coordinates, far: FloatArray, lam: float | None, strength: float, start: Start | None
@@ -282,8 +314,19 @@ class _Hidden:
             found = minimise(self.X, squares, self.answers, strength * unit, loss, None, start)
             return np.asarray(self.judged_X @ found[0]) + found[1], found
 
+        found: dict[float, Start] = {}
         if self.squared:
             self.strengths[0] = self._climb("squared", partial(learn, "squared"), RECIPES[0])
+            mean = np.asarray(self.X.mean(axis=0)).ravel()
+            for way in (way for way in RECIPES if way.trim and not way.share and way.lam is None):
+                whole, kept, firm = _parts(way)
+                for pull, one in ((way.pull, whole), (way.firm, firm)):
+                    if one is not None and one not in self.scores:
+                        self.scores[one], found[pull] = learn("squared", pull * self.strengths[0], None)
+                weights, offset = found[way.pull]
+                lighter = trim(weights, way.trim)
+                offset = offset + mean @ (weights - lighter)
+                self.scores.setdefault(kept, np.asarray(self.judged_X @ lighter) + offset)
         if self.other is not None:
             self.strengths[1] = self._climb(self.other, partial(learn, self.other), RECIPES[1])
 
@@ -323,6 +366,9 @@ class _Hidden:
         """What was found."""
         measures, lines = np.full((len(RECIPES), 5), np.nan), np.tile([1.0, 0.0], (len(RECIPES), 1))
         for number, way in enumerate(RECIPES):
+            if way.trim:
+                measures[number] = self._measure_trimmed(way)
+                continue
             scores = self.scores.get(Way(float(way.mix > 0.0), *way[1:4]))
             if scores is None or (0.0 < way.mix < 1.0 and not self.squared):
                 continue
@@ -333,6 +379,21 @@ class _Hidden:
                 scores = (1.0 - way.mix) * ridge + way.mix * (scale * scores + shift)
             measures[number] = measure(self.truth, scores)
         return Trial(self.strengths, measures, lines)
+
+    def _measure_trimmed(self, way: Way) -> list[float]:
+        whole, kept, firm = _parts(way)
+        other = self.scores.get(Way(1.0, way.share, way.lam, 1.0) if firm is None else firm)
+        if kept not in self.scores or other is None:
+            return [np.nan] * 5
+        lines = [own_lines(scores, self.scores[whole]) for scores in (self.scores[kept], other)]
+        both = [scale * scores + shift for scores, (scale, shift) in zip((self.scores[kept], other), lines, strict=True)]
+        return measure(self.truth, (1.0 - way.mix) * both[0] + way.mix * both[1])
+
+
+def _parts(way: Way) -> tuple[Way, Way, Way | None]:
+    """Of what a trimmed way is mixed: its ridge before it is trimmed, and after; and the stronger one, if any."""
+    whole = Way(0.0, way.share, way.lam, way.pull)
+    return whole, whole._replace(trim=way.trim), whole._replace(pull=way.firm) if way.firm else None
 
 
 def _easiest_first(way: Way) -> tuple[bool, float]:
@@ -400,11 +461,15 @@ def choose_recipe(
         spread = float(lead.std(ddof=1)) / np.sqrt(len(lead)) if len(lead) > 1 else 0.0
         clarity = replace(clarity, lead=float(points(lead.mean())), lead_error=float(points(spread)))
     way = RECIPES[best]
-    squared, other = np.exp(np.mean([np.log(trial.strengths) for trial in trials], axis=0)) * way.pull
+    squared, other = np.exp(np.mean([np.log(trial.strengths) for trial in trials], axis=0))
+    other = squared * way.firm if way.firm else other * (1.0 if way.trim else way.pull)
     scales, shifts = np.array([trial.lines[best] for trial in trials]).T
     line = None if way.own else (float(np.exp(np.log(scales).mean())), float(shifts.mean()))
     anchored = way.lam is not None
-    return Recipe(way.share, way.lam or LAM, anchored, float(squared), clarity, way.mix, float(other), line)
+    return Recipe(
+        way.share, way.lam or LAM, anchored, float(squared * way.pull), clarity, way.mix, float(other), line, way.trim,
+        way.firm,
+    )  # fmt: skip
 
 
 def scored(measures: FloatArray, scoring: str) -> FloatArray:
