@@ -64,17 +64,27 @@ class Coordinates:
     """The coordinates of q rows X (q, d).
 
     past : (q, r), the centred scores of a basis of the metric on these rows;  share : of the metric
+    first : others of the same rows, whose products of rows are used again
     Z : (q, s);   squares : (s,), the diagonal of Z'Z;   unit : the mean squared length of a centred row
     """
 
-    def __init__(self, X: CSR | FloatArray, past: FloatArray | None = None, share: float = 0.0) -> None:
+    def __init__(
+        self,
+        X: CSR | FloatArray,
+        past: FloatArray | None = None,
+        share: float = 0.0,
+        first: Coordinates | None = None,
+    ) -> None:
         self._X, self.mean = X, np.asarray(X.mean(axis=0)).ravel()
         self._past: FloatArray | None = past if share else None
         self._share = 0.0 if self._past is None else share
         n_rows, n_features = X.shape
         self._features: FloatArray | None = None
+        self._kernel: FloatArray | None = None if first is None else first._kernel
+        self._far: list[tuple[CSR | FloatArray, FloatArray]] = [] if first is None else first._far
         if n_rows <= n_features + (0 if self._past is None else self._past.shape[1]):
-            kernel = centred_kernel(X, self.mean)
+            self._kernel = centred_kernel(X, self.mean) if self._kernel is None else self._kernel
+            kernel = self._kernel.copy()
             own = float(kernel.trace())
             self._scale(own)
             if self._past is not None:
@@ -101,17 +111,22 @@ class Coordinates:
         """Other rows (e, d) in these coordinates, (e, s); ``past`` are their scores less the means on the first."""
         if self._features is not None:
             return self._joined(dense(X) - self.mean, past) @ self._features
-        if isinstance(X, np.ndarray):
-            kernel = (X - self.mean) @ (self._X - self.mean).T
-        else:
-            kernel = dense(X @ self._X.T)
-            kernel -= np.asarray(X @ self.mean)[:, None]
-            kernel -= np.asarray(self._X @ self.mean) - float(self.mean @ self.mean)
+        known = [kernel for rows, kernel in self._far if rows is X]
+        kernel = known[0] if known else self._products(X)
+        if not known:
+            self._far.append((X, kernel))
         if self._past is not None:
             assert past is not None
-            kernel *= 1.0 - self._share
-            kernel += self._metric * (past @ self._past.T)
+            kernel = (1.0 - self._share) * kernel + self._metric * (past @ self._past.T)
         return kernel @ self._back
+
+    def _products(self, X: CSR | FloatArray) -> FloatArray:
+        if isinstance(X, np.ndarray):
+            return (X - self.mean) @ (self._X - self.mean).T
+        kernel = dense(X @ self._X.T)
+        kernel -= np.asarray(X @ self.mean)[:, None]
+        kernel -= np.asarray(self._X @ self.mean) - float(self.mean @ self.mean)
+        return kernel
 
     def weights(self, V: FloatArray, basis: FloatArray | None = None) -> FloatArray:
         """Classifiers (d, k) from those in coordinates (s, k); ``basis`` (d, r) is that of the metric."""

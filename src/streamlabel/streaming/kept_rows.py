@@ -6,7 +6,7 @@ import copy
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,14 @@ from streamlabel.streaming.trials import (
     LOGGER,
     MOST_ROWS,
     N_SKETCH,
+    RECIPES,
     SAYS,
     Judged,
     Trial,
     budget_class,
+    promising,
     run_trial,
+    sketch,
 )
 from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray
 
@@ -227,13 +230,14 @@ class FitMemory:
         self.tried: dict[int, list[Trial]] = dict(tried or {})
         self.found: dict[tuple[int, str], Any] = {}
         self.later: LaterRows | None = None
+        self._directions: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self._complete: set[int] = set()  # budgets whose trials have every loss
         self._seed, self._beta, self._centre, self._ridge, self._given_hat = seed, beta, centre, ridge, hat
 
     def updated(self, leave_one_out: FloatArray, later: LaterRows) -> FitMemory:
         """The same rows, with later ones beside them, and scores under classifiers that know those, too."""
         memory = copy.copy(self)
-        memory.leave_one_out, memory.later = leave_one_out, later
+        memory.leave_one_out, memory.later, memory._directions = leave_one_out, later, None
         memory.tried, memory.found, memory._complete = dict(self.tried), dict(self.found), set(self._complete)
         return memory
 
@@ -309,7 +313,7 @@ class FitMemory:
             labels = self.small().labels
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
             judged = Judged(self.judged_X, labels[self.judged_rows], self.leave_one_out)
-            found = []
+            found: list[Trial] = []
             count = n_trials(budget, self.X.shape[1])
             if count:
                 LOGGER.info(SAYS, f"about {budget} answers")
@@ -317,10 +321,27 @@ class FitMemory:
                 rng = np.random.default_rng((self._seed, budget, number))
                 size = budget if affords_coordinates((budget, self.X.shape[1]), N_SKETCH) else min(budget, MOST_ROWS)
                 rows = np.sort(rng.choice(left, size, replace=False))
-                X = self.X[rows]
-                found.append(run(X, labels[rows], np.asarray(X @ weights) + intercept, judged, rng, losses))
-            self.tried[budget] = [trial for trial in found if trial is not None]
+                X, ways = self.X[rows], promising(found) if found else RECIPES
+                scores = partial(_scores, X, weights, intercept)
+                one = run(X, labels[rows], scores, judged, rng, losses, ways, self._sketched(X, weights, intercept))
+                found += [] if one is None else [one]
+            self.tried[budget] = found
         return self.tried[budget]
+
+
+    def _sketched(
+        self, X: CSR | FloatArray, weights: FloatArray, intercept: FloatArray
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """The scores of rows, and of those to judge by, in fewer directions than there are labels; None if not fewer."""
+        if weights.shape[1] <= N_SKETCH:
+            return None
+        if self._directions is None:
+            self._directions = sketch(weights), sketch(intercept[None]), sketch(self.leave_one_out)
+        return np.asarray(X @ self._directions[0]) + self._directions[1], self._directions[2]
+
+
+def _scores(X: CSR | FloatArray, weights: FloatArray, intercept: FloatArray, labels: IntArray) -> FloatArray:
+    return np.asarray(X @ weights[:, labels]) + intercept[labels]
 
 
 def n_trials(budget: int, n_features: int = 10**6) -> int:

@@ -29,6 +29,7 @@ from streamlabel.classifier.ridge import BETA_STEPS
 from streamlabel.stats.label_gram import centred_cross
 from streamlabel.stats.ties import even_out, first_least, points, ranked
 from streamlabel.streaming.calibration import Estimate
+from streamlabel.streaming.inputs import SCORINGS
 from streamlabel.structure.represent import represent
 from streamlabel.types import CSC, CSR, FloatArray, IntArray
 
@@ -67,18 +68,17 @@ class Way(NamedTuple):
 
 # Own ridge first. What leans on the past can be pulled toward it harder than toward zero; the more rows, the finer a
 # code they bear.
-_MIXES, _FIRM = (1.0, 0.3, 0.5), 30.0
+_MIXES, _TRIM, _FIRM = (1.0, 0.3, 0.5), 3.0, 30.0
 RECIPES: tuple[Way, ...] = (
     *(Way(mix, 0.0, None, 1.0) for mix in (0.0, *_MIXES)),
     *(Way(mix, 0.0, None, 1.0, True) for mix in _MIXES[1:]),
-    *(Way(mix, 0.0, None, pull, True, trim, firm) for firm in (_FIRM, 0.0) for trim in (1.5, 3.0)
-      for mix in _MIXES[1:] for pull in (1.0, 0.3)),
+    *(Way(0.5, 0.0, None, pull, True, _TRIM, firm) for firm in (_FIRM, 0.0) for pull in (1.0, 0.3)),
     *(Way(0.0, share, lam, pull) for share in (0.0, 0.1, 0.3) for lam in (None, LAM, LAM / 3.0, LAM / 10.0)
       for pull in (1.0, 3.0, 10.0) if share or lam),
-    *(Way(mix, share, lam, pull) for mix in _MIXES for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
+    *(Way(mix, share, lam, pull) for mix in (1.0, 0.5) for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
       for pull in (1.0, 3.0) if share or lam),
-    *(Way(0.5, share, lam, pull, True, 3.0, firm) for firm in (_FIRM, 0.0)
-      for share, lam in ((0.1, None), (0.3, None), (0.0, LAM / 3.0), (0.1, LAM / 3.0)) for pull in (1.0, 0.3)),
+    *(Way(0.5, share, lam, 0.3, True, _TRIM, firm) for firm in (_FIRM, 0.0)
+      for share, lam in ((0.1, None), (0.3, None), (0.0, LAM / 3.0), (0.1, LAM / 3.0))),
 )  # fmt: skip
 LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse=True))
 SHARES = tuple(sorted({way.share for way in RECIPES}))
@@ -86,6 +86,7 @@ N_HIDDEN, N_SKETCH = 64, 512
 _MANY_ROWS, _N_HIDDEN_OTHER = 300, 32  # with more rows, labels to hide if a loss has no closed form
 _LEAST_HIDDEN = 4  # labels by which losses are compared
 _ROUGH = 3e-3  # tolerance of a trial
+_FAR_BEHIND = 1.0  # points after which a recipe is not tried any more
 _FORGIVEN = 0.05  # points that a recipe may fall short
 # beta in units of the mean squared length of a centred row, for losses that have no closed form
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -178,15 +179,18 @@ def sketch(weights: FloatArray, size: int = N_SKETCH) -> FloatArray:
 def run_trial(
     X: CSR | FloatArray,
     answers: CSR,
-    scores: FloatArray,
+    scores: Callable[[IntArray], FloatArray],
     judged: Judged,
     rng: np.random.Generator,
     losses: Sequence[str] = ("squared", "logistic"),
+    ways: Sequence[Way] = RECIPES,
+    sketched: tuple[FloatArray, FloatArray] | None = None,
 ) -> Trial | None:
-    """Run one trial: hide some labels, learn them from the rows X (q, d) with every recipe, judge them.
+    """Run one trial: hide some labels, learn them from the rows X (q, d) with these recipes, judge them.
 
-    answers : (q, m) sparse 0/1;  scores : (q, m), the model's scores on these rows
+    answers : (q, m) sparse 0/1;  scores : gives those of the model on these rows of some labels
     losses : which are tried: the squared one, one other, or both. The scores are those of the first.
+    sketched : of all labels, the scores of both rows in the directions that `sketch` makes of them, if these are fewer
     None if fewer than two labels have both answers on both sides.
     """
     hidden, others = hide_labels(answers, judged.answers, rng)
@@ -199,18 +203,29 @@ def run_trial(
         hidden = np.sort(rng.permutation(hidden)[:_N_HIDDEN_OTHER])
     if len(hidden) < 2 or not others.size:
         return apart
-    trial = _Hidden(X, answers[:, hidden], judged.X, judged.answers[:, hidden], losses)
-    past, past_judged = scores[:, others], judged.scores[:, others]
-    past, past_judged = past - past.mean(axis=0), past_judged - past.mean(axis=0)
-    mixing = _mixing(past.shape[1], N_SKETCH)
-    basis = (past, past_judged) if mixing is None else (past @ mixing, past_judged @ mixing)
-    if not affords_coordinates(X.shape, basis[0].shape[1]):
+    trial = _Hidden(X, answers[:, hidden], judged.X, judged.answers[:, hidden], losses, ways)
+    n_labels, past = answers.shape[1], np.setdiff1d(np.arange(answers.shape[1]), hidden)
+    mixing = _mixing(n_labels, N_SKETCH)
+    if not affords_coordinates(X.shape, n_labels if mixing is None else N_SKETCH):
         trial.run_alone()
         return trial.result()
-    for lam, code in codes_of_hidden(answers[:, others], answers[:, hidden]).items():
-        trial.anchors[lam] = past @ code, past_judged @ code
+    if mixing is None or sketched is None:
+        basis = scores(past), judged.scores[:, past]
+        basis = basis if mixing is None else (basis[0] @ mixing[past], basis[1] @ mixing[past])
+    else:
+        basis = (
+            sketched[0] - scores(hidden) @ mixing[hidden], sketched[1] - judged.scores[:, hidden] @ mixing[hidden]
+        )  # fmt: skip
+    basis = basis[0] - basis[0].mean(axis=0), basis[1] - basis[0].mean(axis=0)
+    for lam, code in codes_of_hidden(answers[:, past], answers[:, hidden]).items():
+        used = np.unique(code.indices)
+        here, weights = scores(past[used]), code[used]
+        there, mean = judged.scores[:, past[used]], here.mean(axis=0)
+        trial.anchors[lam] = (here - mean) @ weights, (there - mean) @ weights
+    first: Coordinates | None = None
     for share in SHARES:
-        trial.run(share, *basis)
+        if any(way.share == share for way in ways):
+            first = trial.run(share, *basis, first)
     return trial.result() if apart is None else _joined(trial.result(), apart)
 
 
@@ -221,7 +236,7 @@ def _run_apart(
     able, _ = hide_labels(answers, judged.answers, rng, 1)
     if len(able) < _LEAST_HIDDEN:
         return None
-    trial = _Hidden(X, answers[:, able], judged.X, judged.answers[:, able], losses)
+    trial = _Hidden(X, answers[:, able], judged.X, judged.answers[:, able], losses, RECIPES)
     trial.run_alone()
     return trial.result()
 
@@ -238,13 +253,19 @@ class _Hidden:
     """Hidden labels, learned again from q rows, scored on e others.
 
     anchors : the scores (q, k) and (e, k) that the code of each penalty gives
-    scores : (e, k) of every recipe that was tried
+    scores : (e, k) of what was learned, by way: of one loss, or of a ridge after it was trimmed
     """
 
     def __init__(
-        self, X: CSR | FloatArray, answers: CSR, judged_X: CSR | FloatArray, truth: CSR, losses: Sequence[str]
+        self,
+        X: CSR | FloatArray,
+        answers: CSR,
+        judged_X: CSR | FloatArray,
+        truth: CSR,
+        losses: Sequence[str],
+        ways: Sequence[Way],
     ) -> None:
-        self.X, self.judged_X = X, judged_X
+        self.X, self.judged_X, self.ways = X, judged_X, ways
         self.truth, self.answers = (part.toarray().astype(np.float64) for part in (truth, answers))
         self.squared, self.other = losses[0] == "squared", losses[-1] if losses[-1] != "squared" else None
         self.rates: FloatArray = self.answers.mean(axis=0)
@@ -255,44 +276,39 @@ class _Hidden:
         if self.squared and self.other is not None:
             self.span = log_odds_span(self.answers)
 
-    def run(self, share: float, past: FloatArray, past_judged: FloatArray) -> None:
-        """Try all ways with this share of the metric."""
-        at = Coordinates(self.X, past, share)
+    def run(self, share: float, past: FloatArray, past_judged: FloatArray, first: Coordinates | None) -> Coordinates:
+        """Try all ways with this share of the metric; returns the coordinates, for other shares to begin with."""
+        at = Coordinates(self.X, past, share, first)
         far = at.across(self.judged_X, past_judged)
         if self.squared:
             if not share:
                 self.strengths[0] = self._own_strength(at, far)
-            for way in (way for way in RECIPES if not way.mix and way.share == share):
-                self.scores[way] = self._ridge(at, far, way.lam, way.pull)[1]
-            for way in (way for way in RECIPES if way.trim and way.share == share):
-                self._run_trimmed(at, far, past_judged, way)
+            for way in (way for way in self.ways if way.mix < 1.0 and way.share == share):
+                whole, kept, other = _parts(way)
+                for one in (whole, other):
+                    if not one.mix and one not in self.scores:
+                        self.scores[one] = self._ridge(at, far, one)[1]
+                if kept not in self.scores:
+                    weights, of_basis = at.parts(self._ridge(at, far, whole)[0])
+                    weights = trim(weights, way.trim)
+                    found = np.asarray(self.judged_X @ weights) - at.mean @ weights + self.anchors[way.lam][1]
+                    self.scores[kept] = self.rates + (found if of_basis is None else found + past_judged @ of_basis)
         if self.other is None:
-            return
+            return at
         if not share:
             self.strengths[1] = self._climb(self.other, partial(self._learn_other, at, far, None), RECIPES[1])
         start: Start | None = None
-        for way in sorted((one for one in RECIPES if one.mix == 1.0 and one.share == share), key=_easiest_first):
+        needed = {_parts(way)[2] for way in self.ways if way.mix and way.share == share and not way.firm}
+        for way in sorted(needed, key=_easiest_first):
             if way not in self.scores:
                 self.scores[way], start = self._learn_other(at, far, way.lam, way.pull * self.strengths[1], start)
+        return at
 
-    def _ridge(self, at: Coordinates, far: FloatArray, lam: float | None, pull: float) -> tuple[FloatArray, FloatArray]:
+    def _ridge(self, at: Coordinates, far: FloatArray, way: Way) -> tuple[FloatArray, FloatArray]:
         """Ridge in coordinates, and its scores."""
-        anchor, anchor_far = self.anchors[lam]
-        V = at.ridge(self.answers - self.rates - anchor, pull * self.strengths[0] * at.unit)
+        anchor, anchor_far = self.anchors[way.lam]
+        V = at.ridge(self.answers - self.rates - anchor, way.pull * self.strengths[0] * at.unit)
         return V, self.rates + anchor_far + far @ V
-
-    def _run_trimmed(self, at: Coordinates, far: FloatArray, past_judged: FloatArray, way: Way) -> None:
-        """Scores of a trimmed ridge, of the same as it was, and of the stronger ridge that is mixed in."""
-        whole, kept, firm = _parts(way)
-        if firm is not None and firm not in self.scores:
-            self.scores[firm] = self._ridge(at, far, way.lam, way.firm)[1]
-        if kept in self.scores:
-            return
-        V, self.scores[whole] = self._ridge(at, far, way.lam, way.pull)
-        weights, of_basis = at.parts(V)
-        weights = trim(weights, way.trim)
-        scores = np.asarray(self.judged_X @ weights) - at.mean @ weights + self.rates + self.anchors[way.lam][1]
-        self.scores[kept] = scores if of_basis is None else scores + past_judged @ of_basis
 
     def _learn_other(
         self, at: Coordinates, far: FloatArray, lam: float | None, strength: float, start: Start | None
@@ -314,21 +330,22 @@ class _Hidden:
             found = minimise(self.X, squares, self.answers, strength * unit, loss, None, start)
             return np.asarray(self.judged_X @ found[0]) + found[1], found
 
-        found: dict[float, Start] = {}
         if self.squared:
             self.strengths[0] = self._climb("squared", partial(learn, "squared"), RECIPES[0])
-            mean = np.asarray(self.X.mean(axis=0)).ravel()
-            for way in (way for way in RECIPES if way.trim and not way.share and way.lam is None):
-                whole, kept, firm = _parts(way)
-                for pull, one in ((way.pull, whole), (way.firm, firm)):
-                    if one is not None and one not in self.scores:
-                        self.scores[one], found[pull] = learn("squared", pull * self.strengths[0], None)
-                weights, offset = found[way.pull]
-                lighter = trim(weights, way.trim)
-                offset = offset + mean @ (weights - lighter)
-                self.scores.setdefault(kept, np.asarray(self.judged_X @ lighter) + offset)
+            self._trim_alone(learn)
         if self.other is not None:
             self.strengths[1] = self._climb(self.other, partial(learn, self.other), RECIPES[1])
+
+    def _trim_alone(self, learn: Callable[[str, float, Start | None], tuple[FloatArray, Start]]) -> None:
+        mean = np.asarray(self.X.mean(axis=0)).ravel()
+        for way in (way for way in self.ways if way.trim and not way.share and way.lam is None):
+            whole, kept, other = _parts(way)
+            if kept not in self.scores:
+                self.scores[whole], (weights, offset) = learn("squared", way.pull * self.strengths[0], None)
+                lighter = trim(weights, way.trim)
+                self.scores[kept] = np.asarray(self.judged_X @ lighter) + offset + mean @ (weights - lighter)
+            if way.firm and other not in self.scores:
+                self.scores[other] = learn("squared", way.firm * self.strengths[0], None)[0]
 
     def _own_strength(self, at: Coordinates, far: FloatArray) -> float:
         """The strength of own ridge with the least squared error on the judged rows, all hidden labels together."""
@@ -366,34 +383,40 @@ class _Hidden:
         """What was found."""
         measures, lines = np.full((len(RECIPES), 5), np.nan), np.tile([1.0, 0.0], (len(RECIPES), 1))
         for number, way in enumerate(RECIPES):
-            if way.trim:
-                measures[number] = self._measure_trimmed(way)
-                continue
-            scores = self.scores.get(Way(float(way.mix > 0.0), *way[1:4]))
-            if scores is None or (0.0 < way.mix < 1.0 and not self.squared):
+            whole, kept, other = _parts(way)
+            needed = {whole} if self.squared else set[Way]()
+            needed |= ({kept} if way.mix < 1.0 else set()) | ({other} if way.mix else set())
+            if way not in self.ways or not needed <= self.scores.keys():
                 continue
             if way.mix and self.squared:
-                ridge = self.scores[Way(0.0, *way[1:4])]
-                lines[number] = common_line(scores, ridge)
-                scale, shift = own_lines(scores, ridge) if way.own else lines[number]
-                scores = (1.0 - way.mix) * ridge + way.mix * (scale * scores + shift)
+                ridge, found = self.scores[whole], [self.scores[one] for one in (kept, other) if one in needed]
+                lines[number] = common_line(found[-1], ridge)
+                scale, shift = own_lines(found[-1], ridge) if way.own else lines[number]
+                scores = scale * found[-1] + shift
+                if way.mix < 1.0:
+                    scale, shift = own_lines(found[0], ridge) if way.trim else (1.0, 0.0)
+                    scores = (1.0 - way.mix) * (scale * found[0] + shift) + way.mix * scores
+            else:
+                scores = self.scores[other if way.mix else kept]
             measures[number] = measure(self.truth, scores)
         return Trial(self.strengths, measures, lines)
 
-    def _measure_trimmed(self, way: Way) -> list[float]:
-        whole, kept, firm = _parts(way)
-        other = self.scores.get(Way(1.0, way.share, way.lam, 1.0) if firm is None else firm)
-        if kept not in self.scores or other is None:
-            return [np.nan] * 5
-        lines = [own_lines(scores, self.scores[whole]) for scores in (self.scores[kept], other)]
-        both = [scale * scores + shift for scores, (scale, shift) in zip((self.scores[kept], other), lines, strict=True)]
-        return measure(self.truth, (1.0 - way.mix) * both[0] + way.mix * both[1])
 
-
-def _parts(way: Way) -> tuple[Way, Way, Way | None]:
-    """Of what a trimmed way is mixed: its ridge before it is trimmed, and after; and the stronger one, if any."""
+def _parts(way: Way) -> tuple[Way, Way, Way]:
+    """Of what a way is mixed: its ridge before it is trimmed, and after; and what is mixed in."""
     whole = Way(0.0, way.share, way.lam, way.pull)
-    return whole, whole._replace(trim=way.trim), whole._replace(pull=way.firm) if way.firm else None
+    other = whole._replace(pull=way.firm) if way.firm else whole._replace(mix=1.0, pull=1.0 if way.trim else way.pull)
+    return whole, whole._replace(trim=way.trim), other
+
+
+def promising(trials: Sequence[Trial]) -> list[Way]:
+    """The ways that may be the best one yet: not far behind the best of these trials by one of the `SCORINGS`."""
+    measures = np.mean([trial.measures for trial in trials], axis=0)
+    near = np.array([way.mix in (0.0, 1.0) and not way.share and way.lam is None for way in RECIPES])
+    for scoring in SCORINGS:
+        values = scored(measures, scoring)
+        near |= values > np.nanmax(values) - _FAR_BEHIND
+    return [way for way, one in zip(RECIPES, near, strict=True) if one]
 
 
 def _easiest_first(way: Way) -> tuple[bool, float]:
@@ -498,12 +521,14 @@ def hide_labels(
 def measure(truth: FloatArray, scores: FloatArray) -> list[float]:
     """P@1, P@3, P@5, AUC and average precision in percent; every label has both answers. One sort per label.
 
-    The conventions of `metrics`, but for ties (also of scores that differ by rounding only), which fall as the rows and
+    P@k is that of rows with a yes: of a few labels that are hidden, most rows have none. Else the conventions are those
+    of `metrics`, but for ties (also of scores that differ by rounding only), which fall as the rows and
     labels stand.
     """
     n_rows = len(truth)
     hits = ranked(truth, even_out(scores), 5)
-    values = [float(hits[:, :k].sum()) / (k * n_rows) for k in (1, 3, 5)]
+    n_answered = float(truth.any(axis=1).sum())
+    values = [float(hits[:, :k].sum()) / (k * n_answered) for k in (1, 3, 5)]
     label, place = np.nonzero(ranked(truth.T, even_out(scores, axis=0).T))
     yes = np.bincount(label)
     above = np.arange(len(label)) - np.repeat(np.cumsum(yes) - yes, yes)  # how many yes are ranked higher
