@@ -4,8 +4,10 @@ With the prior ``w ~ N(p, C)`` of `classifier.ridge`, ``C = (1 - a) I + a c R R'
 ``T = [(1 - a)^1/2 I, (a c)^1/2 R]``, and the prior of ``u`` is round. So the rows are ``X T``: the sparse ones, and
 beside them a dense block, the scores of the basis R.
 
-Scores of rows that were not learned from are those of one Newton step from the answer, with these rows left out. For
-the squared loss that is the answer without them; for others it is close, since the step is short.
+The score of a row under the classifier learned without it is that of one Newton step from the answer: for the squared
+loss exactly that, for others close to it. It takes the hat diagonal of ridge, which is told from random labels z, for which
+``z * H z`` is the diagonal on average: the line in the squared lengths of the rows, as they are and with every feature
+divided by what H would divide it by if features were not correlated, that is nearest to these.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from streamlabel.types import CSR, FloatArray
 
 _LEAST_ORDER = 300  # rows and features from which on iterations are faster than coordinates or a factor
 _ROUGH = 1e-2  # tolerance of a start
-_FOLD_STEPS = 3  # of Newton's method
+_PROBES, _PROBED = 4, 0.1  # random labels, and their tolerance: the error of z'H z is its square
+_STEP = 4.0  # where labels have strengths of their own, it is found for strengths of which each is so often the last
 
 
 def iterates(X: CSR | FloatArray) -> bool:
@@ -45,6 +48,9 @@ class IteratedRows:
         self._own, self._basis = 1.0, None
         self.squares: FloatArray = Design(X).gram_diagonal()
         self.unit = float(self.squares.sum()) / X.shape[0]
+        self._lengths, self._hats = _centred_lengths(X), dict[float, FloatArray]()
+        self._own_squares: Any = np.square(X) if isinstance(X, np.ndarray) else X.multiply(X).tocsr()
+        self._past_squares: FloatArray | None = None
         if basis is not None and share:
             past = np.asarray(X @ basis)
             squares = np.square(past - past.mean(axis=0)).sum(axis=0)
@@ -52,6 +58,8 @@ class IteratedRows:
             self._own, self._basis = np.sqrt(1.0 - share), np.sqrt(scale) * basis
             self.rows = _Beside(self._own * X, np.sqrt(scale) * past)
             self.squares = np.concatenate(((1.0 - share) * self.squares, scale * squares))
+            self._own_squares, self._past_squares = (1.0 - share) * self._own_squares, scale * np.square(past - past.mean(0))
+            self._lengths = (1.0 - share) * self._lengths + self._past_squares.sum(axis=1)
 
     def point(self, weights: FloatArray) -> FloatArray:
         """Where these classifiers (d, k) are, without a part in the basis."""
@@ -72,35 +80,66 @@ class IteratedRows:
         anchor: FloatArray,
         beta: float,
         loss: str,
-        known: FloatArray,
-        tolerance: tuple[float, float],
+        tolerance: float,
         start: Start | None = None,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Learn answers (q, k) toward points: points (., k), intercepts (k,), scores (q, k) of rows left out.
-
-        known : (q, folds, k), 0 for rows that a fold leaves out;   tolerance : of the answers, and of the folds
-        """
+        """Learn answers (q, k) toward points: points (., k), intercepts (k,), scores (q, k) of rows left out."""
         kind, inverse = get_loss(loss), diagonal_inverse(self.squares)
+        if loss == "squared":
+            self._hat(beta)
         U, b, scores = np.empty_like(anchor), np.empty(answers.shape[1]), np.empty(answers.shape)
-        blocks = column_blocks(answers.shape[1], known.shape[0] * known.shape[1])
+        blocks = column_blocks(answers.shape[1], len(answers))
         if very_many(self.rows):  # each has its own rows that stand for all
             blocks = [slice(label, label + 1) for label in range(answers.shape[1])]
         with one_thread():
             for part in blocks:
-                given, held, masks = answers[:, part], anchor[:, part], known[:, :, part]
+                given, held = answers[:, part], anchor[:, part]
                 objective = AnchoredObjective(self.rows, kind.encode(given), kind, make_penalty(held, None, beta))
                 begin = None if start is None else (start[0][:, part], start[1][part])
                 begin = _begin(objective, inverse, begin)
-                V, c = minimise(self.rows, self.squares, given, beta, loss, held, begin, None, tolerance[0])
-                U[:, part], b[part] = V, c
-                given, held, V, c = (np.tile(one, (1, masks.shape[1])) for one in (given, held, V, c[None]))
-                V, c = minimise(
-                    self.rows, self.squares, given, beta, loss, held, (V, c[0]), masks.reshape(len(masks), -1),
-                    tolerance[1], _FOLD_STEPS, True,
+                U[:, part], b[part] = minimise(
+                    self.rows, self.squares, given, beta, loss, held, begin, None, tolerance
                 )  # fmt: skip
-                changed = np.asarray(self.rows @ V + c).reshape(masks.shape)
-                scores[:, part] = np.take_along_axis(changed, masks.argmin(axis=1)[:, None], axis=1)[:, 0]
+                seen = objective.scores(U[:, part], b[part])
+                _, first, second = objective.terms(seen)
+                curved = np.maximum(second.mean(axis=0), np.finfo(np.float64).tiny)
+                push = np.column_stack([self._leverages(beta / one) / one for one in curved.tolist()])
+                scores[:, part] = seen + first * push / np.maximum(1.0 - second * push, 0.05)
         return U, b, scores
+
+    def _leverages(self, beta: float) -> FloatArray:
+        """The hat diagonal (q,) of ridge of this strength, or between those of strengths that stand for many."""
+        if beta in self._hats:
+            return self._hats[beta]
+        place = np.log(beta) / np.log(_STEP)
+        low = float(np.floor(place))
+        one, other = (self._hat(_STEP**power) for power in (low, low + 1.0))
+        return one + (place - low) * (other - one)
+
+    def _hat(self, beta: float) -> FloatArray:
+        if beta not in self._hats:
+            n_rows = len(self._lengths)
+            signs = np.where(np.random.default_rng(0).random((n_rows, _PROBES)) < 0.5, -1.0, 1.0)
+            V, b = minimise(self.rows, self.squares, signs, beta, "squared", tolerance=_PROBED)
+            found = (signs * (np.asarray(self.rows @ V) + b)).mean(axis=1)
+            features = np.column_stack((np.ones(n_rows), self._lengths, self._own_lengths(beta)))
+            line = np.linalg.lstsq(features / np.abs(features).max(axis=0), found, rcond=None)[0]
+            least = 1.0 / n_rows
+            self._hats[beta] = np.clip(features / np.abs(features).max(axis=0) @ line, least, 0.95)
+        return self._hats[beta]
+
+    def _own_lengths(self, beta: float) -> FloatArray:
+        """The squared lengths of rows, every feature divided by its own square in all rows and beta."""
+        scale = 1.0 / (self.squares + beta)
+        n_own = self._own_squares.shape[1]
+        found = np.asarray(self._own_squares @ scale[:n_own])
+        return found if self._past_squares is None else found + self._past_squares @ scale[n_own:]
+
+
+def _centred_lengths(X: CSR | FloatArray) -> FloatArray:
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    squares = np.square(X).sum(axis=1) if isinstance(X, np.ndarray) else np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.maximum(squares - 2.0 * np.asarray(X @ mean) + float(mean @ mean), 0.0)
 
 
 def _begin(objective: AnchoredObjective, inverse: ShiftedInverse, start: Start | None) -> Start | None:

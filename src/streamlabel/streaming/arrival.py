@@ -51,6 +51,7 @@ from streamlabel.streaming.trials import (
 from streamlabel.types import CSR, FloatArray, IntArray
 
 MOST_SCORED = 512  # labels that may enter a code by their scores
+_MOST_FACTORED = 700  # sparse rows of a ridge by a factor: with more, iterations take less time
 OLD_ENOUGH = 10  # yes that a label needs before it may enter codes by its scores: a younger one is mostly noise
 
 
@@ -214,7 +215,7 @@ def _learn(
 
     def ridge_of(strength: float, factored: bool) -> tuple[float, Arrival]:
         given = replace(recipe, strength=strength)
-        if at is not None and not factored:
+        if at is not None and not factored and X.shape[0] > _MOST_FACTORED:
             beta = _arrival_beta(parameters, "squared", X, answers, given, at)
             return beta, learn_with_loss(
                 X, answers, past, recipe.lam, beta, "squared", anchored=recipe.anchored is not False, seed=seed,
@@ -251,7 +252,8 @@ def _learn(
             start = None
             if arrival is not None:
                 constant = np.log(9.0) - span - span * (answers.mean(axis=0) - arrival.intercept)
-                start = span * (arrival.weights if arrival.point is None else arrival.point), constant
+                point = arrival.point if at is None or arrival.point is not None else at.point(arrival.weights)
+                start = span * (arrival.weights if point is None else point), constant
             other_beta = _arrival_beta(
                 parameters, "logistic", X, answers, replace(recipe, strength=recipe.other_strength), at
             )

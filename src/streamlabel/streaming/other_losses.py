@@ -31,7 +31,7 @@ MOST_ROWS, MOST_LABELS = 4_000, 128  # of the sample by which the strength is ch
 _FOLDS = 5
 # On the relative gradient. Past labels: P@k no longer changes. New labels: as good as exact, so that it does not matter
 # which labels come together; of many rows: average precision no longer changes by a hundredth of a point.
-PAST_TOLERANCE, _NEW_TOLERANCE, _LARGE_TOLERANCE = 1e-3, (1e-9, 1e-6), (1e-3, 0.03)  # the last: then of refits
+PAST_TOLERANCE, _NEW_TOLERANCE, _LARGE_TOLERANCE = 1e-3, (1e-9, 1e-6), 1e-3  # the second: then of refits
 
 
 def row_unit(X: CSR | FloatArray, fit_intercept: bool) -> float:
@@ -190,8 +190,7 @@ def learn_with_loss(
     if coupling is None and centre and iterates(X):
         at = IteratedRows(X, basis, share) if at is None else at
         held = at.point(np.zeros((X.shape[1], answers.shape[1])) if anchor is None else anchor)
-        known = _left_out(answers, rows, seed)
-        U, intercept, scores = at.learn(answers, held, beta, loss, known, _LARGE_TOLERANCE, start)
+        U, intercept, scores = at.learn(answers, held, beta, loss, _LARGE_TOLERANCE, start)
         scores = scores if rows is None else scores[rows]
         return Arrival(at.weights(U), intercept, codes, rows, scores, reports, pulled, U)
     if coupling is None and centre and affords_coordinates(X.shape, 0 if basis is None else int(basis.shape[1])):
@@ -205,23 +204,6 @@ def learn_with_loss(
         X, answers, anchor, beta, loss, centre, rows, seed, coupling, refit, (weights, intercept)
     )  # fmt: skip
     return Arrival(weights, intercept, codes, rows, scores, reports, pulled)
-
-
-def _left_out(answers: FloatArray, rows: IntArray | None, seed: int) -> FloatArray:
-    """Which rows count in which refit of which label, (q, refits, k), else 0: without these rows, or five folds of all.
-
-    Each label has folds of its own, its positives spread evenly: they do not depend on its company.
-    """
-    (n_rows, n_labels), n_refits = answers.shape, 1 if rows is not None else min(_FOLDS, len(answers))
-    known = np.ones((n_rows, n_refits, n_labels))
-    if rows is not None:
-        known[rows] = 0.0
-        return known
-    order = np.random.default_rng(seed).permutation(n_rows)
-    for label in range(n_labels):
-        yes_first = order[np.argsort(answers[order, label] <= 0, kind="stable")]
-        known[yes_first, np.arange(n_rows) % n_refits, label] = 0.0
-    return known
 
 
 def _learn_in_coordinates(

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from streamlabel.classifier.coordinates import LARGEST_ORDER, Coordinates, affords_coordinates, minimise
+from streamlabel.classifier.coordinates import Coordinates, affords_coordinates, minimise
 from streamlabel.classifier.losses import get_loss, log_odds_span
 from streamlabel.classifier.newton import Start
 from streamlabel.classifier.objective import Design
@@ -84,8 +84,11 @@ LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse
 SHARES = tuple(sorted({way.share for way in RECIPES}))
 N_HIDDEN, N_SKETCH = 64, 512
 _MANY_ROWS, _N_HIDDEN_OTHER = 300, 32  # with more rows, labels to hide if a loss has no closed form
+_MOST_ORDER = 1_100  # of what a trial decomposes
+WIDE = _MOST_ORDER - N_SKETCH  # features from which on that is rows
 _LEAST_HIDDEN = 4  # labels by which losses are compared
 _ROUGH = 3e-3  # tolerance of a trial
+_EQUAL = 0.1  # points: of recipes that are no further apart the simplest is taken
 _FAR_BEHIND = 1.0  # points after which a recipe is not tried any more
 _FORGIVEN = 0.05  # points that a recipe may fall short
 # beta in units of the mean squared length of a centred row, for losses that have no closed form
@@ -162,11 +165,11 @@ class Trial:
 def budget_class(n_rows: int, shape: tuple[int, ...] = (10**9, 1)) -> int:
     """The standard budget nearest to this number of rows, by ratio, for a model fitted on rows of this shape.
 
-    Of many features, between 2,000 and 8,000 rows are as 2,000: more cannot be tried with the past.
+    Of many features, between 1,000 and 8,000 rows are as 1,000: with more the past cannot be tried in a second.
     """
     found = min(BUDGETS, key=lambda budget: abs(np.log(budget / max(n_rows, 1))))
-    if n_rows < MOST_ROWS and not affords_coordinates((min(found, shape[0]), shape[1]), N_SKETCH):
-        found = max(budget for budget in BUDGETS if budget <= LARGEST_ORDER)
+    if n_rows < MOST_ROWS and min(found, shape[0], shape[1] + N_SKETCH) > _MOST_ORDER:
+        found = max(budget for budget in BUDGETS if budget <= _MOST_ORDER)
     return min(found, shape[0])
 
 
@@ -449,10 +452,11 @@ def choose_recipe(
     """Choose the recipe with the largest mean gain over learning alone with the first of these mixes of losses.
 
     The gain of "balanced" is the mean of P@k (three together), AUC and average precision; of the other `SCORINGS` it is
-    that measure's. It must be above zero, and if the past is used above its standard error and three tenths of a point.
+    that measure's. It must be above zero; and with the past it must be, over the best recipe without it, above its
+    standard error and three tenths of a point.
     Of such recipes the best is taken; with "balanced" what a recipe falls short, on each measure, of the better of the
-    losses alone counts against it. All is compared in hundredths of a point, and ties go to the recipe that stands
-    first in `RECIPES`: alone before with the past, without a metric before with one, without a code before with one,
+    losses alone counts against it. What is a tenth of a point behind is as good, and of such the recipe is taken that
+    stands first in `RECIPES`: alone before with the past, without a metric before with one, without a code before with one,
     weaker pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False those
     with a metric under another loss: there are too many rows for it.
     """
@@ -469,14 +473,18 @@ def choose_recipe(
         means = gains.mean(axis=0)
         short = np.maximum(means[single].max(axis=0) - means - _FORGIVEN, 0.0)
         value = value - 3.0 * overall_of(short)
-    error = overall.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros(len(RECIPES))
     value = points(value)
     past = np.array([way.share > 0.0 or way.lam is not None for way in RECIPES])
+    alone = int(np.where(able & ~past & (points(overall.mean(axis=0)) > 0.0), value, -np.inf).argmax())
+    alone = own if value[own] >= value[alone] else alone
+    ahead = overall - np.where(past, overall[:, alone : alone + 1], 0.0)
+    error = ahead.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros(len(RECIPES))
     bar = np.where(past, np.maximum(points(error), LEAST_GAIN), 0.0)
-    allowed = able & (points(overall.mean(axis=0)) > bar)
+    allowed = able & (points(ahead.mean(axis=0)) > bar)
     allowed[own] = True
-    best = int(np.where(allowed, value, -np.inf).argmax())
-    others = np.where(allowed & (np.arange(len(RECIPES)) != best), value, -np.inf)
+    value = np.where(allowed, value, -np.inf)
+    best = int((value >= value.max() - _EQUAL).argmax())
+    others = np.where(np.arange(len(RECIPES)) == best, -np.inf, value)
     second = int(others.argmax()) if others.max() > -np.inf else best
     lead = overall[:, best] - overall[:, second]
     clarity = Clarity(float(points(overall[:, best].mean())))
