@@ -346,6 +346,7 @@ def _recipe(parameters: Parameters, state: ModelState, X: CSR | FloatArray, ever
             mixes=mixes,
             scoring=parameters.scoring,
             few=few,
+            kept=kept,
         )
         if state.loss != "squared":
             chosen = replace(chosen, strength=chosen.other_strength)

@@ -322,7 +322,7 @@ class FitMemory:
                 rng = np.random.default_rng((self._seed, budget, number))
                 size = budget if affords_coordinates((budget, self.X.shape[1]), N_SKETCH) else min(budget, MOST_ROWS)
                 rows = np.sort(rng.choice(left, size, replace=False))
-                X, ways = self.X[rows], promising(found) if found else RECIPES
+                X, ways = self.X[rows], promising(found) if found and self.X.shape[1] > WIDE else RECIPES
                 scores = partial(_scores, X, weights, intercept)
                 one = run(X, labels[rows], scores, judged, rng, losses, ways, self._sketched(X, weights, intercept))
                 found += [] if one is None else [one]

@@ -68,28 +68,31 @@ class Way(NamedTuple):
 
 # Own ridge first. What leans on the past can be pulled toward it harder than toward zero; the more rows, the finer a
 # code they bear.
-_MIXES, _TRIM, _FIRM = (1.0, 0.3, 0.5), 3.0, 30.0
+_MIXES, _TRIMS, _FIRM = (1.0, 0.3, 0.5), (1.5, 3.0), 30.0
 RECIPES: tuple[Way, ...] = (
     *(Way(mix, 0.0, None, 1.0) for mix in (0.0, *_MIXES)),
     *(Way(mix, 0.0, None, 1.0, True) for mix in _MIXES[1:]),
-    *(Way(0.5, 0.0, None, pull, True, _TRIM, firm) for firm in (_FIRM, 0.0) for pull in (1.0, 0.3)),
+    *(Way(0.5, 0.0, None, pull, True, level, firm) for firm in (_FIRM, 0.0) for level in _TRIMS for pull in (1.0, 0.3)),
     *(Way(0.0, share, lam, pull) for share in (0.0, 0.1, 0.3) for lam in (None, LAM, LAM / 3.0, LAM / 10.0)
       for pull in (1.0, 3.0, 10.0) if share or lam),
     *(Way(mix, share, lam, pull) for mix in (1.0, 0.5) for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
       for pull in (1.0, 3.0) if share or lam),
-    *(Way(0.5, share, lam, 0.3, True, _TRIM, firm) for firm in (_FIRM, 0.0)
+    *(Way(0.5, share, lam, 0.3, True, level, firm) for firm in (_FIRM, 0.0) for level in _TRIMS
       for share, lam in ((0.1, None), (0.3, None), (0.0, LAM / 3.0), (0.1, LAM / 3.0))),
 )  # fmt: skip
+_TIERS = np.array([3 if way.share or way.lam is not None else 2 if way.trim else 1 for way in RECIPES])
 LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse=True))
 SHARES = tuple(sorted({way.share for way in RECIPES}))
 N_HIDDEN, N_SKETCH = 64, 512
 _MANY_ROWS, _N_HIDDEN_OTHER = 300, 32  # with more rows, labels to hide if a loss has no closed form
-_MOST_ORDER = 1_100  # of what a trial decomposes
+_MOST_ORDER = 1_100  # of what is decomposed for each share of a metric; without a metric it is done once
 WIDE = _MOST_ORDER - N_SKETCH  # features from which on that is rows
+_MOST_TRIMMED = 1_000  # rows up to which weights are trimmed much: of more rows small weights are less noise
 _LEAST_HIDDEN = 4  # labels by which losses are compared
 _ROUGH = 3e-3  # tolerance of a trial
-_EQUAL = 0.1  # points: of recipes that are no further apart the simplest is taken
-_FAR_BEHIND = 1.0  # points after which a recipe is not tried any more
+_LEAST_OF_PAST = 0.1  # points that it has to gain over the best recipe without it
+_EQUAL = 0.05  # points: of recipes that are no further apart the simplest is taken
+_FAR_BEHIND = 1.5  # points after which a recipe is not tried any more
 _FORGIVEN = 0.05  # points that a recipe may fall short
 # beta in units of the mean squared length of a centred row, for losses that have no closed form
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -163,14 +166,8 @@ class Trial:
 
 
 def budget_class(n_rows: int, shape: tuple[int, ...] = (10**9, 1)) -> int:
-    """The standard budget nearest to this number of rows, by ratio, for a model fitted on rows of this shape.
-
-    Of many features, between 1,000 and 8,000 rows are as 1,000: with more the past cannot be tried in a second.
-    """
-    found = min(BUDGETS, key=lambda budget: abs(np.log(budget / max(n_rows, 1))))
-    if n_rows < MOST_ROWS and min(found, shape[0], shape[1] + N_SKETCH) > _MOST_ORDER:
-        found = max(budget for budget in BUDGETS if budget <= _MOST_ORDER)
-    return min(found, shape[0])
+    """The standard budget nearest to this number of rows, by ratio, for a model fitted on so many rows."""
+    return min(min(BUDGETS, key=lambda budget: abs(np.log(budget / max(n_rows, 1)))), shape[0])
 
 
 def sketch(weights: FloatArray, size: int = N_SKETCH) -> FloatArray:
@@ -206,6 +203,7 @@ def run_trial(
         hidden = np.sort(rng.permutation(hidden)[:_N_HIDDEN_OTHER])
     if len(hidden) < 2 or not others.size:
         return apart
+    ways = [way for way in ways if way.trim < _TRIMS[1] or X.shape[0] <= _MOST_TRIMMED]
     trial = _Hidden(X, answers[:, hidden], judged.X, judged.answers[:, hidden], losses, ways)
     n_labels, past = answers.shape[1], np.setdiff1d(np.arange(answers.shape[1]), hidden)
     mixing = _mixing(n_labels, N_SKETCH)
@@ -226,7 +224,8 @@ def run_trial(
         there, mean = judged.scores[:, past[used]], here.mean(axis=0)
         trial.anchors[lam] = (here - mean) @ weights, (there - mean) @ weights
     first: Coordinates | None = None
-    for share in SHARES:
+    shares = SHARES if min(X.shape[0], X.shape[1] + N_SKETCH) <= _MOST_ORDER else SHARES[:1]
+    for share in shares:
         if any(way.share == share for way in ways):
             first = trial.run(share, *basis, first)
     return trial.result() if apart is None else _joined(trial.result(), apart)
@@ -446,25 +445,29 @@ def choose_recipe(
     anchors: bool = True,
     metrics: bool = True,
     few: bool = True,
+    kept: bool = False,
     mixes: Sequence[float] = (0.0, *_MIXES),
     scoring: str = "balanced",
 ) -> Recipe:
     """Choose the recipe with the largest mean gain over learning alone with the first of these mixes of losses.
 
     The gain of "balanced" is the mean of P@k (three together), AUC and average precision; of the other `SCORINGS` it is
-    that measure's. It must be above zero; and with the past it must be, over the best recipe without it, above its
-    standard error and three tenths of a point.
+    that measure's. It must be above zero. What is trimmed has to gain more than its standard error and three tenths of
+    a point over the best of the losses alone. What leans on the past has to do so over learning alone, and has to gain
+    more than its standard error and a tenth of a point over the best that does not.
     Of such recipes the best is taken; with "balanced" what a recipe falls short, on each measure, of the better of the
-    losses alone counts against it. What is a tenth of a point behind is as good, and of such the recipe is taken that
+    losses alone counts against it. What is a twentieth of a point behind is as good, and of such the recipe is taken that
     stands first in `RECIPES`: alone before with the past, without a metric before with one, without a code before with one,
     weaker pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False those
-    with a metric under another loss: there are too many rows for it.
+    with a metric under another loss: there are too many rows for it. ``kept`` True leaves out what is trimmed at
+    another strength than that of learning alone: there is one factor.
     """
     measures = np.stack([trial.measures for trial in trials])
     own = next(number for number, way in enumerate(RECIPES) if way.mix == mixes[0])
     able = np.asarray(~np.isnan(measures).any(axis=(0, 2)))
     able &= [way.mix in mixes and (anchors or way.lam is None) and (metrics or not way.share) for way in RECIPES]
     able &= [few or not (way.mix and way.share) for way in RECIPES]
+    able &= [not (kept and way.trim and way.pull != 1.0) for way in RECIPES]
     single = able & [way.mix in (0.0, 1.0) and not way.share and way.lam is None for way in RECIPES]
     gains = measures - measures[:, own : own + 1]
     overall = scored(gains, scoring)
@@ -474,14 +477,16 @@ def choose_recipe(
         short = np.maximum(means[single].max(axis=0) - means - _FORGIVEN, 0.0)
         value = value - 3.0 * overall_of(short)
     value = points(value)
-    past = np.array([way.share > 0.0 or way.lam is not None for way in RECIPES])
-    alone = int(np.where(able & ~past & (points(overall.mean(axis=0)) > 0.0), value, -np.inf).argmax())
-    alone = own if value[own] >= value[alone] else alone
-    ahead = overall - np.where(past, overall[:, alone : alone + 1], 0.0)
-    error = ahead.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros(len(RECIPES))
-    bar = np.where(past, np.maximum(points(error), LEAST_GAIN), 0.0)
-    allowed = able & (points(ahead.mean(axis=0)) > bar)
-    allowed[own] = True
+    allowed = np.zeros(len(RECIPES), dtype=bool)
+    allowed[own], base, bar = True, own, np.zeros(len(RECIPES))
+    for tier in (1, 2, 3):  # losses alone, what is trimmed, what leans on the past: each has to beat those before it
+        ahead = overall - overall[:, base : base + 1]
+        if tier > 1:
+            error = ahead.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else 0.0
+            bar = np.maximum(points(error), LEAST_GAIN if tier == 2 else _LEAST_OF_PAST)
+        enough = points(overall.mean(axis=0)) > (LEAST_GAIN if tier == 3 else 0.0)
+        allowed |= able & (tier == _TIERS) & (points(ahead.mean(axis=0)) > bar) & enough
+        base = int(np.where(allowed, value, -np.inf).argmax())
     value = np.where(allowed, value, -np.inf)
     best = int((value >= value.max() - _EQUAL).argmax())
     others = np.where(np.arange(len(RECIPES)) == best, -np.inf, value)
@@ -529,14 +534,12 @@ def hide_labels(
 def measure(truth: FloatArray, scores: FloatArray) -> list[float]:
     """P@1, P@3, P@5, AUC and average precision in percent; every label has both answers. One sort per label.
 
-    P@k is that of rows with a yes: of a few labels that are hidden, most rows have none. Else the conventions are those
-    of `metrics`, but for ties (also of scores that differ by rounding only), which fall as the rows and
+    The conventions of `metrics`, but for ties (also of scores that differ by rounding only), which fall as the rows and
     labels stand.
     """
     n_rows = len(truth)
     hits = ranked(truth, even_out(scores), 5)
-    n_answered = float(truth.any(axis=1).sum())
-    values = [float(hits[:, :k].sum()) / (k * n_answered) for k in (1, 3, 5)]
+    values = [float(hits[:, :k].sum()) / (k * n_rows) for k in (1, 3, 5)]
     label, place = np.nonzero(ranked(truth.T, even_out(scores, axis=0).T))
     yes = np.bincount(label)
     above = np.arange(len(label)) - np.repeat(np.cumsum(yes) - yes, yes)  # how many yes are ranked higher
