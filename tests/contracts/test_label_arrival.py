@@ -29,7 +29,11 @@ RECIPES = {
     f"{mix:g} of logistic, metric {share:g}, {'anchored' if lam else 'no anchor'}":
         Recipe(share, lam or LAM, lam is not None, 0.3, mix=mix, other_strength=0.1, line=(0.1, 0.3))
     for mix in (0.0, 0.5, 1.0) for share in (0.0, 0.3) for lam in (None, LAM)
-} | {"0.3 of logistic, own lines": Recipe(0.0, LAM, False, 0.3, mix=0.3, other_strength=0.1, line=None)}  # fmt: skip
+} | {"0.3 of logistic, own lines": Recipe(0.0, LAM, False, 0.3, mix=0.3, other_strength=0.1, line=None)} | {
+    f"trimmed, with {'a firm ridge' if firm else 'logistic'}, metric {share:g}":
+        Recipe(share, LAM, bool(share), 0.3, mix=0.5, other_strength=9.0, line=None, trim=1.5, firm=firm)
+    for firm in (0.0, 30.0) for share in (0.0, 0.3)
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)

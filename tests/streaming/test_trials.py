@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from streamlabel.metrics.ranking import precision_at_k
+from streamlabel.streaming import trials as trials_module
 from streamlabel.streaming.trials import (
     LAM,
     LAMS,
@@ -19,6 +22,7 @@ from streamlabel.streaming.trials import (
     choose_recipe,
     measure,
     own_lines,
+    promising,
     run_trial,
 )
 
@@ -103,7 +107,8 @@ def test_a_past_that_knows_the_answer_is_used_and_one_that_does_not_is_refused()
         rng = np.random.default_rng(1)
         X, Y, scores = made(related, rng)
         judged = Judged(X[200:], Y[200:], scores[200:])
-        found = [run_trial(X[:100], Y[:100], lambda of: scores[:100, of], judged, np.random.default_rng(i)) for i in range(6)]
+        few = partial(np.take, scores[:100], axis=1)
+        found = [run_trial(X[:100], Y[:100], few, judged, np.random.default_rng(i)) for i in range(6)]
         chosen = choose_recipe([trial for trial in found if trial is not None])
         assert (chosen.share > 0 or chosen.anchored) == related
 
@@ -175,8 +180,9 @@ def test_of_the_losses_alone_the_best_is_taken_however_small_its_sure_gain():
     """There are few of them and none is a risk; what leans on the past, of many, has to be worth a little."""
     measures = np.full((len(RECIPES), 5), 50.0)
     own = RECIPES.index(Way(0.3, 0.0, None, 1.0, True))
-    measures[own] += 0.05
-    measures[RECIPES.index(Way(0.3, 0.1, None, 1.0))] += 0.2
+    measures[own] += 0.06
+    measures[RECIPES.index(Way(0.5, 0.1, None, 1.0))] += 0.2
+    measures[[way.trim > 0.0 for way in RECIPES]] += 0.25
     chosen = choose_recipe([trial_of(measures)] * 3)
     assert (chosen.mix, chosen.share, chosen.line) == (0.3, 0.0, None)
 
@@ -189,7 +195,48 @@ def test_lines_of_their_own_give_each_label_the_mean_and_spread_of_its_other_sco
     assert scale[3] == 0.0  # nothing to spread
 
 
-def test_rows_of_many_features_are_tried_with_the_past_up_to_2000():
-    assert budget_class(4_000, (40_000, 5_000)) == 2_000
-    assert budget_class(4_000, (40_000, 500)) == 5_000
-    assert budget_class(40_000, (40_000, 5_000)) == 40_000
+def test_what_is_trimmed_has_to_be_worth_it_and_the_past_has_to_beat_what_is_best_without():
+    measures = np.full((len(RECIPES), 5), 50.0)
+    trimmed = RECIPES.index(Way(0.5, 0.0, None, 1.0, True, 1.5, 30.0))
+    past = RECIPES.index(Way(0.0, 0.1, None, 1.0))
+    measures[trimmed] += 2.0
+    chosen = choose_recipe([trial_of(measures)] * 3)
+    assert (chosen.trim, chosen.firm, chosen.mix, chosen.line) == (1.5, 30.0, 0.5, None)
+    assert chosen.other_strength == 30.0 * chosen.strength
+    measures[past] += 2.05
+    assert choose_recipe([trial_of(measures)] * 3).share == 0.0
+    measures[past] += 0.15
+    assert choose_recipe([trial_of(measures)] * 3).share == 0.1
+
+
+def test_where_a_factor_is_kept_nothing_is_trimmed_at_another_strength():
+    measures = np.full((len(RECIPES), 5), 50.0)
+    weak = RECIPES.index(Way(0.5, 0.0, None, 0.3, True, 1.5, 30.0))
+    measures[weak] += 2.0
+    assert choose_recipe([trial_of(measures)] * 3).trim == 1.5
+    assert choose_recipe([trial_of(measures)] * 3, kept=True).trim == 0.0
+
+
+def test_only_what_may_still_be_best_is_tried_again():
+    measures = np.full((len(RECIPES), 5), 50.0)
+    far = RECIPES.index(Way(0.0, 0.1, None, 1.0))
+    top = RECIPES.index(Way(0.0, 0.3, None, 1.0))
+    measures[far] -= 5.0
+    measures[top, :3] -= 5.0
+    measures[top, 3] += 5.0  # the best by one measure
+    ways = promising([trial_of(measures)] * 2)
+    assert RECIPES[far] not in ways
+    assert {RECIPES[top], RECIPES[0], RECIPES[1]} <= set(ways)
+
+
+def test_rows_of_many_features_are_tried_without_a_metric_from_2000_on(rng):
+    X, Y, scores = made(True, rng)
+    judged = Judged(X[200:], Y[200:], scores[200:])
+    found = run_trial(X[:200], Y[:200], lambda of: scores[:200, of], judged, np.random.default_rng(0))
+    assert not np.isnan(found.measures).any()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trials_module, "_MOST_ORDER", 100)
+        patch.setattr(trials_module, "_MOST_TRIMMED", 100)
+        large = run_trial(X[:200], Y[:200], lambda of: scores[:200, of], judged, np.random.default_rng(0))
+    missing = [way.share > 0.0 or way.trim > 2.0 for way in RECIPES]
+    np.testing.assert_array_equal(np.isnan(large.measures).any(axis=1), missing)

@@ -65,6 +65,7 @@ class Coordinates:
 
     past : (q, r), the centred scores of a basis of the metric on these rows;  share : of the metric
     first : others of the same rows, whose products of rows are used again
+    kernel, far : these products, with themselves and with other rows
     Z : (q, s);   squares : (s,), the diagonal of Z'Z;   unit : the mean squared length of a centred row
     """
 
@@ -80,11 +81,11 @@ class Coordinates:
         self._share = 0.0 if self._past is None else share
         n_rows, n_features = X.shape
         self._features: FloatArray | None = None
-        self._kernel: FloatArray | None = None if first is None else first._kernel
-        self._far: list[tuple[CSR | FloatArray, FloatArray]] = [] if first is None else first._far
+        self.kernel: FloatArray | None = None if first is None else first.kernel
+        self.far: list[tuple[CSR | FloatArray, FloatArray]] = [] if first is None else first.far
         if n_rows <= n_features + (0 if self._past is None else self._past.shape[1]):
-            self._kernel = centred_kernel(X, self.mean) if self._kernel is None else self._kernel
-            kernel = self._kernel.copy()
+            self.kernel = centred_kernel(X, self.mean) if self.kernel is None else self.kernel
+            kernel = self.kernel.copy()
             own = float(kernel.trace())
             self._scale(own)
             if self._past is not None:
@@ -111,10 +112,10 @@ class Coordinates:
         """Other rows (e, d) in these coordinates, (e, s); ``past`` are their scores less the means on the first."""
         if self._features is not None:
             return self._joined(dense(X) - self.mean, past) @ self._features
-        known = [kernel for rows, kernel in self._far if rows is X]
+        known = [kernel for rows, kernel in self.far if rows is X]
         kernel = known[0] if known else self._products(X)
         if not known:
-            self._far.append((X, kernel))
+            self.far.append((X, kernel))
         if self._past is not None:
             assert past is not None
             kernel = (1.0 - self._share) * kernel + self._metric * (past @ self._past.T)

@@ -5,9 +5,9 @@ With the prior ``w ~ N(p, C)`` of `classifier.ridge`, ``C = (1 - a) I + a c R R'
 beside them a dense block, the scores of the basis R.
 
 The score of a row under the classifier learned without it is that of one Newton step from the answer: for the squared
-loss exactly that, for others close to it. It takes the hat diagonal of ridge, which is told from random labels z, for which
-``z * H z`` is the diagonal on average: the line in the squared lengths of the rows, as they are and with every feature
-divided by what H would divide it by if features were not correlated, that is nearest to these.
+loss exactly that, for others close to it. It takes the hat diagonal of ridge. Random labels z tell it: ``z * H z`` is
+the diagonal on average, and the line nearest to that is taken, in two lengths of a row: its squared length, and that
+with every feature divided by what H divides it by if features are not correlated.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ class IteratedRows:
             self._own, self._basis = np.sqrt(1.0 - share), np.sqrt(scale) * basis
             self.rows = _Beside(self._own * X, np.sqrt(scale) * past)
             self.squares = np.concatenate(((1.0 - share) * self.squares, scale * squares))
-            self._own_squares, self._past_squares = (1.0 - share) * self._own_squares, scale * np.square(past - past.mean(0))
+            self._own_squares, self._past_squares = (
+                (1.0 - share) * self._own_squares,
+                scale * np.square(past - past.mean(0)),
+            )
             self._lengths = (1.0 - share) * self._lengths + self._past_squares.sum(axis=1)
 
     def point(self, weights: FloatArray) -> FloatArray:

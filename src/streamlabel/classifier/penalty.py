@@ -23,6 +23,7 @@ from streamlabel.types import FloatArray, IntArray
 
 SMALLEST_SHARE = 1e-8
 _SAID_SHARE = 1e-5
+_MOST_TRIMMED = 0.9  # of the largest weight of a label
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,13 +117,10 @@ def trim(weights: FloatArray, level: float) -> FloatArray:
     """Weights (d, k) drawn toward zero by ``level`` times the root mean square of those of a label that are not zero.
 
     What is smaller becomes zero: the step of an l1 penalty. In many sparse features the small weights of ridge are
-    mostly noise, which the sum over a long row does not cancel.
+    mostly noise, which the sum over a long row does not cancel. A label of which next to nothing would be left keeps
+    its weights.
     """
-    counts = np.maximum(np.count_nonzero(weights, axis=0), 1)
-    least = level * np.sqrt(np.square(weights).sum(axis=0) / counts)
-    return soften(weights, least)
-
-
-def soften(values: FloatArray, least: FloatArray | float) -> FloatArray:
-    """Values drawn toward zero by so much; smaller ones become zero."""
-    return np.sign(values) * np.maximum(np.abs(values) - least, 0.0)
+    sizes = np.abs(weights)
+    least = level * np.sqrt(np.square(weights).sum(axis=0) / np.maximum(np.count_nonzero(weights, axis=0), 1))
+    least = np.where(least < _MOST_TRIMMED * sizes.max(axis=0, initial=0.0), least, 0.0)
+    return np.sign(weights) * np.maximum(sizes - least, 0.0)

@@ -119,7 +119,9 @@ class Arrival:
         least = np.abs(small).max(axis=0)  # that of a label which is drawn to zero by more than it has is less
         offset = np.asarray(X.mean(axis=0)).ravel() @ small
         moved = (1.0 - share) * (self.judged_scores - (np.asarray(rows @ self.weights) + self.intercept))
-        squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel() if sparse.issparse(rows) else np.square(rows).sum(1)
+        squares = (
+            np.asarray(rows.multiply(rows).sum(axis=1)).ravel() if sparse.issparse(rows) else np.square(rows).sum(1)
+        )
         moved /= np.maximum(squares, np.finfo(np.float64).tiny)[:, None]
         scores = self.judged_scores + offset
         for label in range(own.shape[1]):

@@ -202,6 +202,7 @@ class FitMemory:
     tried : the trials that have been run, by their number of rows
     found : the recipes for found examples (`streaming.found`), by number of yes and by what reads names
     later : rows that came later, from which labels of `fit` were learned again; None if there are none
+    directions : of the metric in trials, if these are fewer than labels
     few : (s,), the labels that trials use, if these are not all; `leave_one_out` is then theirs alone, (e, s)
     """
 
@@ -231,14 +232,14 @@ class FitMemory:
         self.tried: dict[int, list[Trial]] = dict(tried or {})
         self.found: dict[tuple[int, str], Any] = {}
         self.later: LaterRows | None = None
-        self._directions: tuple[FloatArray, FloatArray, FloatArray] | None = None
+        self.directions: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self._complete: set[int] = set()  # budgets whose trials have every loss
         self._seed, self._beta, self._centre, self._ridge, self._given_hat = seed, beta, centre, ridge, hat
 
     def updated(self, leave_one_out: FloatArray, later: LaterRows) -> FitMemory:
         """The same rows, with later ones beside them, and scores under classifiers that know those, too."""
         memory = copy.copy(self)
-        memory.leave_one_out, memory.later, memory._directions = leave_one_out, later, None
+        memory.leave_one_out, memory.later, memory.directions = leave_one_out, later, None
         memory.tried, memory.found, memory._complete = dict(self.tried), dict(self.found), set(self._complete)
         return memory
 
@@ -329,16 +330,15 @@ class FitMemory:
             self.tried[budget] = found
         return self.tried[budget]
 
-
     def _sketched(
         self, X: CSR | FloatArray, weights: FloatArray, intercept: FloatArray
     ) -> tuple[FloatArray, FloatArray] | None:
-        """The scores of rows, and of those to judge by, in fewer directions than there are labels; None if not fewer."""
+        """The scores of rows, and of those to judge by, in fewer directions than there are labels; None without."""
         if weights.shape[1] <= N_SKETCH:
             return None
-        if self._directions is None:
-            self._directions = sketch(weights), sketch(intercept[None]), sketch(self.leave_one_out)
-        return np.asarray(X @ self._directions[0]) + self._directions[1], self._directions[2]
+        if self.directions is None:
+            self.directions = sketch(weights), sketch(intercept[None]), sketch(self.leave_one_out)
+        return np.asarray(X @ self.directions[0]) + self.directions[1], self.directions[2]
 
 
 def _scores(X: CSR | FloatArray, weights: FloatArray, intercept: FloatArray, labels: IntArray) -> FloatArray:

@@ -406,9 +406,9 @@ class _Hidden:
 
 def _parts(way: Way) -> tuple[Way, Way, Way]:
     """Of what a way is mixed: its ridge before it is trimmed, and after; and what is mixed in."""
-    whole = Way(0.0, way.share, way.lam, way.pull)
-    other = whole._replace(pull=way.firm) if way.firm else whole._replace(mix=1.0, pull=1.0 if way.trim else way.pull)
-    return whole, whole._replace(trim=way.trim), other
+    share, lam, pull = way[1:4]
+    other = Way(0.0, share, lam, way.firm) if way.firm else Way(1.0, share, lam, 1.0 if way.trim else pull)
+    return Way(0.0, share, lam, pull), Way(0.0, share, lam, pull, trim=way.trim), other
 
 
 def promising(trials: Sequence[Trial]) -> list[Way]:
@@ -453,13 +453,14 @@ def choose_recipe(
 
     The gain of "balanced" is the mean of P@k (three together), AUC and average precision; of the other `SCORINGS` it is
     that measure's. It must be above zero. What is trimmed has to gain more than its standard error and three tenths of
-    a point over the best of the losses alone. What leans on the past has to do so over learning alone, and has to gain
-    more than its standard error and a tenth of a point over the best that does not.
+    a point over the best of the losses alone. What leans on the past has to gain three tenths over learning alone, and
+    more than its standard error and a tenth over the best that does not.
+
     Of such recipes the best is taken; with "balanced" what a recipe falls short, on each measure, of the better of the
-    losses alone counts against it. What is a twentieth of a point behind is as good, and of such the recipe is taken that
-    stands first in `RECIPES`: alone before with the past, without a metric before with one, without a code before with one,
-    weaker pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False those
-    with a metric under another loss: there are too many rows for it. ``kept`` True leaves out what is trimmed at
+    losses alone counts against it. What is a twentieth of a point behind is as good, and of such it is the recipe that
+    stands first in `RECIPES`: alone before with the past, without a metric before with one, without a code before with
+    one, weaker pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False
+    those with a metric under another loss: there are too many rows for it. ``kept`` True leaves out what is trimmed at
     another strength than that of learning alone: there is one factor.
     """
     measures = np.stack([trial.measures for trial in trials])
