@@ -195,7 +195,7 @@ def test_lines_of_their_own_give_each_label_the_mean_and_spread_of_its_other_sco
     assert scale[3] == 0.0  # nothing to spread
 
 
-def test_what_is_trimmed_has_to_be_worth_it_and_the_past_has_to_beat_what_is_best_without():
+def test_what_is_trimmed_has_to_be_worth_it_and_the_past_is_used_where_it_is_better_still():
     measures = np.full((len(RECIPES), 5), 50.0)
     trimmed = RECIPES.index(Way(0.5, 0.0, None, 1.0, True, 1.5, 30.0))
     past = RECIPES.index(Way(0.0, 0.1, None, 1.0))

@@ -127,9 +127,9 @@ def test_logistic_scores_of_rows_left_out_are_near_those_of_learning_without_the
     beta = 0.1 * at.unit
     U, b, scores = at.learn(y, np.zeros((320, 2)), beta, "logistic", 1e-6)
     seen, without = np.asarray(X @ U) + b, np.empty_like(y)
-    rows = np.flatnonzero(y.any(axis=1))[:40]
+    rows = np.flatnonzero(y.any(axis=1))[:40]  # (three folds know a third fewer)
     for row in rows:
         others = np.setdiff1d(np.arange(330), [row])
         V, c, _ = IteratedRows(X[others]).learn(y[others], np.zeros((320, 2)), beta, "logistic", 1e-6)
         without[row] = np.asarray(X[[row]] @ V)[0] + c
-    assert np.abs(scores - without)[rows].mean() < 0.2 * np.abs(seen - without)[rows].mean()
+    assert np.abs(scores - without)[rows].mean() < 0.7 * np.abs(seen - without)[rows].mean()

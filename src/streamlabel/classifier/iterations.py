@@ -4,10 +4,10 @@ With the prior ``w ~ N(p, C)`` of `classifier.ridge`, ``C = (1 - a) I + a c R R'
 ``T = [(1 - a)^1/2 I, (a c)^1/2 R]``, and the prior of ``u`` is round. So the rows are ``X T``: the sparse ones, and
 beside them a dense block, the scores of the basis R.
 
-The score of a row under the classifier learned without it is that of one Newton step from the answer: for the squared
-loss exactly that, for others close to it. It takes the hat diagonal of ridge. Random labels z tell it: ``z * H z`` is
-the diagonal on average, and the line nearest to that is taken, in two lengths of a row: its squared length, and that
-with every feature divided by what H divides it by if features are not correlated.
+Scores of rows that were not learned from are those of a few Newton steps from the answer, with these rows left out, in
+a few folds. For the squared loss one step leaves out a single row, if the hat diagonal is known. Random labels z tell
+it: ``z * H z`` is the diagonal on average, and the line nearest to that is taken, in two lengths of a row: its squared
+length, and that with every feature divided by what H divides it by if features are not correlated.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from streamlabel.classifier.newton import ShiftedInverse, Start, diagonal_invers
 from streamlabel.classifier.objective import AnchoredObjective, Design, column_blocks, standing, very_many
 from streamlabel.classifier.penalty import make_penalty
 from streamlabel.stats.threads import one_thread
-from streamlabel.types import CSR, FloatArray
+from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 
 _LEAST_ORDER = 300  # rows and features from which on iterations are faster than coordinates or a factor
 _ROUGH = 1e-2  # tolerance of a start
 _PROBES, _PROBED = 4, 0.1  # random labels, and their tolerance: the error of z'H z is its square
-_STEP = 4.0  # where labels have strengths of their own, it is found for strengths of which each is so often the last
+_FOLDS, _FOLD_STEPS, _FOLD_TOLERANCE = 3, 3, 0.03
 
 
 def iterates(X: CSR | FloatArray) -> bool:
@@ -85,39 +85,38 @@ class IteratedRows:
         loss: str,
         tolerance: float,
         start: Start | None = None,
+        rows: IntArray | None = None,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Learn answers (q, k) toward points: points (., k), intercepts (k,), scores (q, k) of rows left out."""
+        """Learn answers (q, k) toward points: points (., k), intercepts (k,), scores (q, k) of rows left out.
+
+        rows : those whose scores are needed, with another loss than the squared one; the others' may be wrong
+        """
         kind, inverse = get_loss(loss), diagonal_inverse(self.squares)
-        if loss == "squared":
-            self._hat(beta)
         U, b, scores = np.empty_like(anchor), np.empty(answers.shape[1]), np.empty(answers.shape)
-        blocks = column_blocks(answers.shape[1], len(answers))
+        folds = np.ones((len(answers), 1, answers.shape[1]), dtype=bool) if loss == "squared" else _folds(answers, rows)
+        blocks = column_blocks(answers.shape[1], folds.shape[0] * folds.shape[1])
         if very_many(self.rows):  # each has its own rows that stand for all
             blocks = [slice(label, label + 1) for label in range(answers.shape[1])]
         with one_thread():
             for part in blocks:
-                given, held = answers[:, part], anchor[:, part]
+                given, held, masks = answers[:, part], anchor[:, part], folds[:, :, part]
                 objective = AnchoredObjective(self.rows, kind.encode(given), kind, make_penalty(held, None, beta))
                 begin = None if start is None else (start[0][:, part], start[1][part])
                 begin = _begin(objective, inverse, begin)
-                U[:, part], b[part] = minimise(
-                    self.rows, self.squares, given, beta, loss, held, begin, None, tolerance
+                V, c = minimise(self.rows, self.squares, given, beta, loss, held, begin, None, tolerance)
+                U[:, part], b[part] = V, c
+                if loss == "squared":
+                    seen, leverages = objective.scores(V, c), self._hat(beta)[:, None]
+                    scores[:, part] = seen - leverages / (1.0 - leverages) * (given - seen)
+                    continue
+                given, held, V, c = (np.tile(one, (1, masks.shape[1])) for one in (given, held, V, c[None]))
+                V, c = minimise(
+                    self.rows, self.squares, given, beta, loss, held, (V, c[0]),
+                    masks.reshape(len(masks), -1).astype(np.float64), _FOLD_TOLERANCE, _FOLD_STEPS, True,
                 )  # fmt: skip
-                seen = objective.scores(U[:, part], b[part])
-                _, first, second = objective.terms(seen)
-                curved = np.maximum(second.mean(axis=0), np.finfo(np.float64).tiny)
-                push = np.column_stack([self._leverages(beta / one) / one for one in curved.tolist()])
-                scores[:, part] = seen + first * push / np.maximum(1.0 - second * push, 0.05)
+                changed = np.asarray(self.rows @ V + c).reshape(masks.shape)
+                scores[:, part] = np.take_along_axis(changed, masks.argmin(axis=1)[:, None], axis=1)[:, 0]
         return U, b, scores
-
-    def _leverages(self, beta: float) -> FloatArray:
-        """The hat diagonal (q,) of ridge of this strength, or between those of strengths that stand for many."""
-        if beta in self._hats:
-            return self._hats[beta]
-        place = np.log(beta) / np.log(_STEP)
-        low = float(np.floor(place))
-        one, other = (self._hat(_STEP**power) for power in (low, low + 1.0))
-        return one + (place - low) * (other - one)
 
     def _hat(self, beta: float) -> FloatArray:
         if beta not in self._hats:
@@ -137,6 +136,23 @@ class IteratedRows:
         n_own = self._own_squares.shape[1]
         found = np.asarray(self._own_squares @ scale[:n_own])
         return found if self._past_squares is None else found + self._past_squares @ scale[n_own:]
+
+
+def _folds(answers: FloatArray, rows: IntArray | None) -> BoolArray:
+    """Which rows count in which fold of which label, (q, folds, k): all but these rows, or all but a third by turns.
+
+    Each label has folds of its own, its positives spread evenly: they do not depend on its company.
+    """
+    (n_rows, n_labels), n_folds = answers.shape, _FOLDS if rows is None else 1
+    known = np.ones((n_rows, n_folds, n_labels), dtype=bool)
+    if rows is not None:
+        known[rows] = False
+        return known
+    order = np.random.default_rng(0).permutation(n_rows)
+    for label in range(n_labels):
+        yes_first = order[np.argsort(answers[order, label] <= 0, kind="stable")]
+        known[yes_first, np.arange(n_rows) % n_folds, label] = False
+    return known
 
 
 def _centred_lengths(X: CSR | FloatArray) -> FloatArray:

@@ -190,7 +190,7 @@ def learn_with_loss(
     if coupling is None and centre and iterates(X):
         at = IteratedRows(X, basis, share) if at is None else at
         held = at.point(np.zeros((X.shape[1], answers.shape[1])) if anchor is None else anchor)
-        U, intercept, scores = at.learn(answers, held, beta, loss, _LARGE_TOLERANCE, start)
+        U, intercept, scores = at.learn(answers, held, beta, loss, _LARGE_TOLERANCE, start, rows)
         scores = scores if rows is None else scores[rows]
         return Arrival(at.weights(U), intercept, codes, rows, scores, reports, pulled, U)
     if coupling is None and centre and affords_coordinates(X.shape, 0 if basis is None else int(basis.shape[1])):

@@ -90,7 +90,7 @@ WIDE = _MOST_ORDER - N_SKETCH  # features from which on that is rows
 _MOST_TRIMMED = 1_000  # rows up to which weights are trimmed much: of more rows small weights are less noise
 _LEAST_HIDDEN = 4  # labels by which losses are compared
 _ROUGH = 3e-3  # tolerance of a trial
-_LEAST_OF_PAST = 0.1  # points that it has to gain over the best recipe without it
+_LEAST_OF_PAST = 0.2  # points that it has to gain over the best recipe without it
 _EQUAL = 0.05  # points: of recipes that are no further apart the simplest is taken
 _FAR_BEHIND = 1.5  # points after which a recipe is not tried any more
 _FORGIVEN = 0.05  # points that a recipe may fall short
@@ -453,8 +453,8 @@ def choose_recipe(
 
     The gain of "balanced" is the mean of P@k (three together), AUC and average precision; of the other `SCORINGS` it is
     that measure's. It must be above zero. What is trimmed has to gain more than its standard error and three tenths of
-    a point over the best of the losses alone. What leans on the past has to gain three tenths over learning alone, and
-    more than its standard error and a tenth over the best that does not.
+    a point over the best of the losses alone; and what leans on the past over learning alone, and two tenths over the
+    best that does not.
 
     Of such recipes the best is taken; with "balanced" what a recipe falls short, on each measure, of the better of the
     losses alone counts against it. What is a twentieth of a point behind is as good, and of such it is the recipe that
@@ -474,19 +474,19 @@ def choose_recipe(
     overall = scored(gains, scoring)
     value = overall.mean(axis=0)
     if scoring == "balanced":
-        means = gains.mean(axis=0)
-        short = np.maximum(means[single].max(axis=0) - means - _FORGIVEN, 0.0)
+        each = gains.mean(axis=0)
+        short = np.maximum(each[single].max(axis=0) - each - _FORGIVEN, 0.0)
         value = value - 3.0 * overall_of(short)
-    value = points(value)
+    value, means = points(value), points(overall.mean(axis=0))
     allowed = np.zeros(len(RECIPES), dtype=bool)
     allowed[own], base, bar = True, own, np.zeros(len(RECIPES))
-    for tier in (1, 2, 3):  # losses alone, what is trimmed, what leans on the past: each has to beat those before it
-        ahead = overall - overall[:, base : base + 1]
+    for tier in (1, 2, 3):  # losses alone, what is trimmed, what leans on the past
+        ahead = overall - (overall[:, base : base + 1] if tier == 2 else 0.0)
         if tier > 1:
             error = ahead.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else 0.0
-            bar = np.maximum(points(error), LEAST_GAIN if tier == 2 else _LEAST_OF_PAST)
-        enough = points(overall.mean(axis=0)) > (LEAST_GAIN if tier == 3 else 0.0)
-        allowed |= able & (tier == _TIERS) & (points(ahead.mean(axis=0)) > bar) & enough
+            bar = np.maximum(points(error), LEAST_GAIN)
+        enough = means[base] + _LEAST_OF_PAST if tier == 3 else -np.inf
+        allowed |= able & (tier == _TIERS) & (points(ahead.mean(axis=0)) > bar) & (means > enough)
         base = int(np.where(allowed, value, -np.inf).argmax())
     value = np.where(allowed, value, -np.inf)
     best = int((value >= value.max() - _EQUAL).argmax())
