@@ -26,10 +26,12 @@ from streamlabel.streaming.trials import (
     N_SKETCH,
     RECIPES,
     SAYS,
+    SOME_ROWS,
     WIDE,
     Judged,
     Trial,
     budget_class,
+    choose_recipe,
     promising,
     run_trial,
     sketch,
@@ -315,7 +317,10 @@ class FitMemory:
             labels = self.small().labels
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
             judged = Judged(self.judged_X, labels[self.judged_rows], self.leave_one_out)
-            found: list[Trial] = []
+            found, first, wide = list[Trial](), RECIPES, self.X.shape[1] > WIDE
+            if wide and budget > SOME_ROWS and affords_coordinates((budget, self.X.shape[1]), N_SKETCH):
+                shares = 0.0, choose_recipe(self.trials(SOME_ROWS, losses, classifiers, run)).share
+                first = tuple(way for way in RECIPES if way.share in shares)
             count = n_trials(budget, self.X.shape[1])
             if count:
                 LOGGER.info(SAYS, f"about {budget} answers")
@@ -323,7 +328,7 @@ class FitMemory:
                 rng = np.random.default_rng((self._seed, budget, number))
                 size = budget if affords_coordinates((budget, self.X.shape[1]), N_SKETCH) else min(budget, MOST_ROWS)
                 rows = np.sort(rng.choice(left, size, replace=False))
-                X, ways = self.X[rows], promising(found) if found and self.X.shape[1] > WIDE else RECIPES
+                X, ways = self.X[rows], promising(found) if found and wide else first
                 scores = partial(_scores, X, weights, intercept)
                 one = run(X, labels[rows], scores, judged, rng, losses, ways, self._sketched(X, weights, intercept))
                 found += [] if one is None else [one]

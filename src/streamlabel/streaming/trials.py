@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from streamlabel.classifier.coordinates import Coordinates, affords_coordinates, minimise
+from streamlabel.classifier.coordinates import LARGEST_ORDER, Coordinates, affords_coordinates, minimise
 from streamlabel.classifier.losses import get_loss, log_odds_span
 from streamlabel.classifier.newton import Start
 from streamlabel.classifier.objective import Design
@@ -75,7 +75,7 @@ RECIPES: tuple[Way, ...] = (
     *(Way(0.5, 0.0, None, pull, True, level, firm) for firm in (_FIRM, 0.0) for level in _TRIMS for pull in (1.0, 0.3)),
     *(Way(0.0, share, lam, pull) for share in (0.0, 0.1, 0.3) for lam in (None, LAM, LAM / 3.0, LAM / 10.0)
       for pull in (1.0, 3.0, 10.0) if share or lam),
-    *(Way(mix, share, lam, pull) for mix in (1.0, 0.5) for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
+    *(Way(mix, share, lam, pull) for mix in _MIXES for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
       for pull in (1.0, 3.0) if share or lam),
     *(Way(0.5, share, lam, 0.3, True, level, firm) for firm in (_FIRM, 0.0) for level in _TRIMS
       for share, lam in ((0.1, None), (0.3, None), (0.0, LAM / 3.0), (0.1, LAM / 3.0))),
@@ -85,8 +85,7 @@ LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse
 SHARES = tuple(sorted({way.share for way in RECIPES}))
 N_HIDDEN, N_SKETCH = 64, 512
 _MANY_ROWS, _N_HIDDEN_OTHER = 300, 32  # with more rows, labels to hide if a loss has no closed form
-_MOST_ORDER = 1_100  # of what is decomposed for each share of a metric; without a metric it is done once
-WIDE = _MOST_ORDER - N_SKETCH  # features from which on that is rows
+SOME_ROWS, WIDE = 1_000, 588  # with more rows than these, of more features, a trial with every metric takes seconds
 _MOST_TRIMMED = 1_000  # rows up to which weights are trimmed much: of more rows small weights are less noise
 _LEAST_HIDDEN = 4  # labels by which losses are compared
 _ROUGH = 3e-3  # tolerance of a trial
@@ -166,8 +165,14 @@ class Trial:
 
 
 def budget_class(n_rows: int, shape: tuple[int, ...] = (10**9, 1)) -> int:
-    """The standard budget nearest to this number of rows, by ratio, for a model fitted on so many rows."""
-    return min(min(BUDGETS, key=lambda budget: abs(np.log(budget / max(n_rows, 1)))), shape[0])
+    """The standard budget nearest to this number of rows, by ratio, for a model fitted on rows of this shape.
+
+    Of many features, between 2,000 and 8,000 rows are as 2,000: more cannot be tried with the past.
+    """
+    found = min(BUDGETS, key=lambda budget: abs(np.log(budget / max(n_rows, 1))))
+    if n_rows < MOST_ROWS and not affords_coordinates((min(found, shape[0]), shape[1]), N_SKETCH):
+        found = max(budget for budget in BUDGETS if budget <= LARGEST_ORDER)
+    return min(found, shape[0])
 
 
 def sketch(weights: FloatArray, size: int = N_SKETCH) -> FloatArray:
@@ -224,8 +229,7 @@ def run_trial(
         there, mean = judged.scores[:, past[used]], here.mean(axis=0)
         trial.anchors[lam] = (here - mean) @ weights, (there - mean) @ weights
     first: Coordinates | None = None
-    shares = SHARES if min(X.shape[0], X.shape[1] + N_SKETCH) <= _MOST_ORDER else SHARES[:1]
-    for share in shares:
+    for share in SHARES:
         if any(way.share == share for way in ways):
             first = trial.run(share, *basis, first)
     return trial.result() if apart is None else _joined(trial.result(), apart)
