@@ -59,7 +59,7 @@ def test_a_trimmed_label_is_two_ridges_of_scikit_learn_of_equal_spread(rng, monk
         scale = target.std() / (judged @ coef).std()
         expected += 0.5 * (target.mean() + scale * (dense - judged.mean(axis=0)) @ coef)
     np.testing.assert_allclose(clf.decision_function(X)[:, 11], expected, atol=1e-6)
-    assert clf.reports_[-1].loss == "squared"
+    assert clf.reports_[-1].loss == "squared, trimmed"
 
 
 @pytest.mark.parametrize("is_sparse", [True, False])

@@ -268,7 +268,7 @@ def _learn(
             if recipe.trim:
                 own = _own_part(X, answers, arrival, None if past is None else past.found, beta, recipe.share)
                 arrival = arrival.trimmed(X, own, recipe.trim, recipe.share)
-                arrival = arrival.on_line(*_own_lines(state, arrival, whole))
+                arrival, loss = arrival.on_line(*_own_lines(state, arrival, whole)), f"{loss}, trimmed"
             arrival = arrival.mixed(other, recipe.mix)
     assert arrival is not None
     truth = answers if centre else 0.5 * (answers + 1.0)

@@ -87,6 +87,7 @@ N_HIDDEN, N_SKETCH = 64, 512
 _MANY_ROWS, _N_HIDDEN_OTHER = 300, 32  # with more rows, labels to hide if a loss has no closed form
 SOME_ROWS, WIDE = 1_000, 588  # with more rows than these, of more features, a trial with every metric takes seconds
 _MOST_TRIMMED = 1_000  # rows up to which weights are trimmed much: of more rows small weights are less noise
+_MOST_STORED = 0.3  # share of the values of rows that are words
 _LEAST_HIDDEN = 4  # labels by which losses are compared
 _ROUGH = 3e-3  # tolerance of a trial
 _LEAST_OF_PAST = 0.2  # points that it has to gain over the best recipe without it
@@ -208,7 +209,8 @@ def run_trial(
         hidden = np.sort(rng.permutation(hidden)[:_N_HIDDEN_OTHER])
     if len(hidden) < 2 or not others.size:
         return apart
-    ways = [way for way in ways if way.trim < _TRIMS[1] or X.shape[0] <= _MOST_TRIMMED]
+    most = 0.0 if _dense(X) else _TRIMS[0] if X.shape[0] > _MOST_TRIMMED else _TRIMS[1]
+    ways = [way for way in ways if way.trim <= most]
     trial = _Hidden(X, answers[:, hidden], judged.X, judged.answers[:, hidden], losses, ways)
     n_labels, past = answers.shape[1], np.setdiff1d(np.arange(answers.shape[1]), hidden)
     mixing = _mixing(n_labels, N_SKETCH)
@@ -233,6 +235,11 @@ def run_trial(
         if any(way.share == share for way in ways):
             first = trial.run(share, *basis, first)
     return trial.result() if apart is None else _joined(trial.result(), apart)
+
+
+def _dense(X: CSR | FloatArray) -> bool:
+    """Whether rows are no words: a small weight counts in every one of them, and is not trimmed."""
+    return isinstance(X, np.ndarray) or X.nnz > _MOST_STORED * X.shape[0] * X.shape[1]
 
 
 def _run_apart(
@@ -581,7 +588,8 @@ class LabelReport:
     share, lam, anchored, beta : the recipe (`streaming.trials`): share of the metric, lasso penalty of the code as a
         share of the rows, whether the classifier was pulled toward the code, ridge strength
     code_size, gap : labels in its code, and the duality gap of the code (0 without one)
-    loss, coupled : what its classifier minimises, and whether the labels of its batch helped each other
+    loss, coupled : what its classifier minimises ("squared", "both, trimmed", ...: `Way`), and whether the labels of its
+        batch helped each other
     clarity : how clear the choice of the recipe was; None if nothing was tried, and in a model that was stored since
     n_background : rows among these that nobody answered, which stood for no
     estimate : how good it is thought to be; of a label that was learned from found examples, or from a random sample
