@@ -238,9 +238,9 @@ def test_rows_of_many_features_are_tried_with_the_past_up_to_2000():
 def test_of_many_rows_weights_are_trimmed_less_and_of_dense_ones_never(rng):
     X, Y, scores = made(True, rng)
     judged, few = Judged(X[200:], Y[200:], scores[200:]), partial(np.take, scores[:200], axis=1)
-    words = X * (np.random.default_rng(0).random(X.shape) < 0.2)
+    words = sparse.csr_array(X.toarray() * (rng.random(X.shape) < 0.2))
     for rows, limit, most in ((words, 200, 3.0), (words, 100, 1.5), (X, 200, 0.0)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(trials_module, "_MOST_TRIMMED", limit)
-            found = run_trial(sparse.csr_array(rows[:200]), Y[:200], few, judged, np.random.default_rng(0))
+            found = run_trial(rows[:200], Y[:200], few, judged, np.random.default_rng(0))
         np.testing.assert_array_equal(np.isnan(found.measures).any(axis=1), [way.trim > most for way in RECIPES])

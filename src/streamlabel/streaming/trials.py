@@ -87,7 +87,7 @@ N_HIDDEN, N_SKETCH = 64, 512
 _MANY_ROWS, _N_HIDDEN_OTHER = 300, 32  # with more rows, labels to hide if a loss has no closed form
 SOME_ROWS, WIDE = 1_000, 588  # with more rows than these, of more features, a trial with every metric takes seconds
 _MOST_TRIMMED = 1_000  # rows up to which weights are trimmed much: of more rows small weights are less noise
-_MOST_STORED = 0.3  # share of the values of rows that are words
+_MOST_VALUES = 0.3  # of rows that are words: the share that is not zero
 _LEAST_HIDDEN = 4  # labels by which losses are compared
 _ROUGH = 3e-3  # tolerance of a trial
 _LEAST_OF_PAST = 0.2  # points that it has to gain over the best recipe without it
@@ -239,7 +239,8 @@ def run_trial(
 
 def _dense(X: CSR | FloatArray) -> bool:
     """Whether rows are no words: a small weight counts in every one of them, and is not trimmed."""
-    return isinstance(X, np.ndarray) or X.nnz > _MOST_STORED * X.shape[0] * X.shape[1]
+    n_values = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.count_nonzero()
+    return bool(n_values > _MOST_VALUES * X.shape[0] * X.shape[1])
 
 
 def _run_apart(
@@ -588,8 +589,8 @@ class LabelReport:
     share, lam, anchored, beta : the recipe (`streaming.trials`): share of the metric, lasso penalty of the code as a
         share of the rows, whether the classifier was pulled toward the code, ridge strength
     code_size, gap : labels in its code, and the duality gap of the code (0 without one)
-    loss, coupled : what its classifier minimises ("squared", "both, trimmed", ...: `Way`), and whether the labels of its
-        batch helped each other
+    loss : what its classifier minimises ("squared", "both, trimmed", ...: `Way`)
+    coupled : whether the labels of its batch helped each other
     clarity : how clear the choice of the recipe was; None if nothing was tried, and in a model that was stored since
     n_background : rows among these that nobody answered, which stood for no
     estimate : how good it is thought to be; of a label that was learned from found examples, or from a random sample
