@@ -355,7 +355,7 @@ def n_trials(budget: int, n_features: int = 10**6) -> int:
     if budget < 10:
         return 0
     if n_features > WIDE:
-        return 6 if budget <= 200 else 3 if budget <= 500 else 2 if budget <= 1000 else 1
+        return 6 if budget <= 200 else 3 if budget <= 500 else 2 if budget <= 2000 else 1
     cheap = budget <= 500 or (n_features <= 250 and budget <= 2000)
     return 6 if cheap else 4 if budget <= 1000 else 2 if budget <= 5000 else 1
 

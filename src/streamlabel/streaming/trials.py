@@ -90,7 +90,7 @@ _MOST_TRIMMED = 1_000  # rows up to which weights are trimmed much: of more rows
 _MOST_VALUES = 0.3  # of rows that are words: the share that is not zero
 _LEAST_HIDDEN = 4  # labels by which losses are compared
 _ROUGH = 3e-3  # tolerance of a trial
-_LEAST_OF_PAST = 0.2  # points that it has to gain over the best recipe without it
+_LEAST_OF_PAST = 0.1  # points that it has to gain over the best recipe without it
 _EQUAL = 0.05  # points: of recipes that are no further apart the simplest is taken
 _FAR_BEHIND = 1.5  # points after which a recipe is not tried any more
 _FORGIVEN = 0.05  # points that a recipe may fall short
@@ -465,7 +465,7 @@ def choose_recipe(
 
     The gain of "balanced" is the mean of P@k (three together), AUC and average precision; of the other `SCORINGS` it is
     that measure's. It must be above zero. What is trimmed has to gain more than its standard error and three tenths of
-    a point over the best of the losses alone; and what leans on the past over learning alone, and two tenths over the
+    a point over the best of the losses alone; and what leans on the past over learning alone, and a tenth over the
     best that does not.
 
     Of such recipes the best is taken; with "balanced" what a recipe falls short, on each measure, of the better of the
