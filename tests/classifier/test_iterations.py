@@ -37,6 +37,7 @@ def test_rows_that_are_left_out_have_not_been_learned_from(case, monkeypatch):
     X, answers = case
     at = IteratedRows(X)
     monkeypatch.setattr(iterations, "_FOLD_TOLERANCE", EXACT)
+    monkeypatch.setattr(iterations, "_FOLD_STEPS", 20)
     rows = np.arange(0, 400, 4)
     kept = np.setdiff1d(np.arange(400), rows)
     U, _, scores = at.learn(answers, np.zeros((500, 3)), 1.0, "logistic", EXACT, rows=rows)

@@ -127,7 +127,7 @@ def test_logistic_scores_of_rows_left_out_are_near_those_of_learning_without_the
     beta = 0.1 * at.unit
     U, b, scores = at.learn(y, np.zeros((320, 2)), beta, "logistic", 1e-6)
     seen, without = np.asarray(X @ U) + b, np.empty_like(y)
-    rows = np.flatnonzero(y.any(axis=1))[:40]  # (three folds know a third fewer)
+    rows = np.flatnonzero(y.any(axis=1))[:40]  # (folds know a fifth fewer)
     for row in rows:
         others = np.setdiff1d(np.arange(330), [row])
         V, c, _ = IteratedRows(X[others]).learn(y[others], np.zeros((320, 2)), beta, "logistic", 1e-6)

@@ -5,7 +5,7 @@ With the prior ``w ~ N(p, C)`` of `classifier.ridge`, ``C = (1 - a) I + a c R R'
 beside them a dense block, the scores of the basis R.
 
 Scores of rows that were not learned from are those of a few Newton steps from the answer, with these rows left out, in
-a few folds. For the squared loss one step leaves out a single row, if the hat diagonal is known. Random labels z tell
+five folds. For the squared loss one step leaves out a single row, if the hat diagonal is known. A random label z tells
 it: ``z * H z`` is the diagonal on average, and the line nearest to that is taken, in two lengths of a row: its squared
 length, and that with every feature divided by what H divides it by if features are not correlated.
 """
@@ -28,8 +28,8 @@ from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 
 _LEAST_ORDER = 300  # rows and features from which on iterations are faster than coordinates or a factor
 _ROUGH = 1e-2  # tolerance of a start
-_PROBES, _PROBED = 4, 0.1  # random labels, and their tolerance: the error of z'H z is its square
-_FOLDS, _FOLD_STEPS, _FOLD_TOLERANCE = 3, 3, 0.03
+_PROBED = 0.1  # tolerance of the random label: the error of z'H z is its square
+_FOLDS, _FOLD_STEPS, _FOLD_TOLERANCE = 5, 2, 0.1
 
 
 def iterates(X: CSR | FloatArray) -> bool:
@@ -121,9 +121,9 @@ class IteratedRows:
     def _hat(self, beta: float) -> FloatArray:
         if beta not in self._hats:
             n_rows = len(self._lengths)
-            signs = np.where(np.random.default_rng(0).random((n_rows, _PROBES)) < 0.5, -1.0, 1.0)
-            V, b = minimise(self.rows, self.squares, signs, beta, "squared", tolerance=_PROBED)
-            found = (signs * (np.asarray(self.rows @ V) + b)).mean(axis=1)
+            sign = np.where(np.random.default_rng(0).random((n_rows, 1)) < 0.5, -1.0, 1.0)
+            V, b = minimise(self.rows, self.squares, sign, beta, "squared", tolerance=_PROBED)
+            found = (sign * (np.asarray(self.rows @ V) + b))[:, 0]
             features = np.column_stack((np.ones(n_rows), self._lengths, self._own_lengths(beta)))
             line = np.linalg.lstsq(features / np.abs(features).max(axis=0), found, rcond=None)[0]
             least = 1.0 / n_rows
@@ -139,7 +139,7 @@ class IteratedRows:
 
 
 def _folds(answers: FloatArray, rows: IntArray | None) -> BoolArray:
-    """Which rows count in which fold of which label, (q, folds, k): all but these rows, or all but a third by turns.
+    """Which rows count in which fold of which label, (q, folds, k): all but these rows, or all but a fifth by turns.
 
     Each label has folds of its own, its positives spread evenly: they do not depend on its company.
     """

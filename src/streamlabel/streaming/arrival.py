@@ -17,7 +17,7 @@ from streamlabel.classifier.ridge import PreparedRidge, make_ridge
 from streamlabel.classifier.solve import FACTOR_LIMIT, too_large
 from streamlabel.errors import DataError
 from streamlabel.executors import JoblibExecutor
-from streamlabel.stats.spectral import make_factor
+from streamlabel.stats.spectral import centred_kernel, make_factor
 from streamlabel.streaming.annotated import AskedRows, group_by_rows
 from streamlabel.streaming.calibration import Decisions, Estimate, decide, sampled_estimates, sigmoid, usual_threshold
 from streamlabel.streaming.codes import (
@@ -213,6 +213,8 @@ def _learn(
     if iterates(X) and centre and not coupled:
         at = kept.iterated if kept is not None and factored else IteratedRows(X, basis, recipe.share)
 
+    kernels: list[FloatArray] = []
+
     def ridge_of(strength: float, factored: bool) -> tuple[float, Arrival]:
         given = replace(recipe, strength=strength)
         if at is not None and not factored and X.shape[0] > _MOST_FACTORED:
@@ -221,7 +223,11 @@ def _learn(
                 X, answers, past, recipe.lam, beta, "squared", anchored=recipe.anchored is not False, seed=seed,
                 basis=basis, share=recipe.share, at=at, judged_rows=judged_rows,
             )  # fmt: skip
-        ridge, judged = _prepared(parameters, state, X, answers, given, everything and factored, basis)
+        kernel = None
+        if recipe.firm and X.shape[0] < X.shape[1] and not (everything and factored):  # of both ridges
+            kernels[:] = kernels or [centred_kernel(X, np.asarray(X.mean(axis=0)))]
+            kernel = kernels[0].copy()
+        ridge, judged = _prepared(parameters, state, X, answers, given, everything and factored, basis, kernel)
         return ridge.beta, learn_arrival(
             X, ridge, answers, past, recipe.lam, anchored=recipe.anchored, centre=centre, judged=judged,
             labels=labels if centre else None,
@@ -304,8 +310,12 @@ def _prepared(
     recipe: Recipe,
     everything: bool,
     basis: FloatArray | None,
+    kernel: FloatArray | None = None,
 ) -> tuple[PreparedRidge, JudgedRows | None]:
-    """The ridge of these rows, and the rows to judge by (None: all): on the rows of `fit` both are kept."""
+    """The ridge of these rows, and the rows to judge by (None: all): on the rows of `fit` both are kept.
+
+    kernel : of the rows, if it is known already; it is written to
+    """
     if everything and not recipe.share:
         assert state.memory is not None
         memory = state.memory
@@ -313,7 +323,7 @@ def _prepared(
             return memory.ridge, None
         return memory.ridge, JudgedRows(memory.judged_rows, memory.judged_X, memory.leverages)
     beta = _arrival_beta(parameters, state.loss, X, answers, recipe)
-    return make_ridge(X, beta, basis=basis, share=recipe.share, centre=parameters.fit_intercept), None
+    return make_ridge(X, beta, basis=basis, share=recipe.share, centre=parameters.fit_intercept, gram=kernel), None
 
 
 def _recipe(parameters: Parameters, state: ModelState, X: CSR | FloatArray, everything: bool, coupled: bool) -> Recipe:
