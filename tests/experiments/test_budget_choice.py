@@ -60,7 +60,7 @@ def test_the_strength_that_ranks_rows_it_did_not_learn_best_wins(past, best):
 def test_the_trials_are_those_of_the_learner_rows_and_labels(past):
     found = []
 
-    def look(X, answers, scores, judged, rng, losses):
+    def look(X, answers, scores, judged, rng, *_):
         hidden, _ = hide_labels(answers, judged.answers, rng)
         found.append((rows_of(X), rows_of(judged.X), hidden.tolist()))
 
