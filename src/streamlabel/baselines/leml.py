@@ -51,7 +51,7 @@ from streamlabel.types import CSR, FloatArray, IntArray, SolveReport
 from streamlabel.validation import check_label_names, default_label_names
 
 # A W-step by conjugate gradients ends when the residual it began with has shrunk to this share.
-_SHRINK, MOST_STEPS = 1e-3, 200
+_SPARSE_SHRINK, MOST_STEPS = 1e-3, 200
 Products = tuple[FloatArray, FloatArray]
 
 
@@ -121,7 +121,7 @@ class SparseRows:
         scaling = 1.0 / (self._diagonal * strengths + beta)
         begin = start @ turn
         residual = self._design.cross(np.asarray(self._labels @ (H @ turn))) - apply(begin)
-        target = _SHRINK * column_lengths(residual)
+        target = _SPARSE_SHRINK * column_lengths(residual)
         step, _ = conjugate_gradient(apply, residual, lambda R: R * scaling, target, MOST_STEPS)
         return (begin + step) @ turn.T
 
@@ -199,7 +199,7 @@ def _objective(products: Sequence[Products], H: FloatArray, energy: float, lengt
     return 0.5 * (energy + fitted + lengths + beta * float(np.vdot(H, H)))
 
 
-_MASKED_SHRINK = 1e-2  # of the residual that a W-step begins with; more would be lost in the next round
+_SHRINK = 1e-2  # of the residual that a W-step begins with; more would be lost in the next round
 
 
 class Basis:
@@ -273,7 +273,7 @@ class MaskedRows:
         residual = -apply(begin)
         for part, own in zip(self._parts, factors, strict=True):
             residual += part.cross @ (own @ turn)
-        target = np.array([_MASKED_SHRINK * np.linalg.norm(residual)])
+        target = np.array([_SHRINK * np.linalg.norm(residual)])
         step, _ = conjugate_gradient(apply, residual, lambda R: R * scaling, target, MOST_STEPS, together=True)
         return (begin + step) @ turn.T
 
