@@ -125,7 +125,9 @@ class Retraining(_Fitting):
         self._X, self._Y_past = X, Y_past
 
     def arrive(self, Y_new: CSR) -> None:
-        self._model = self._make().fit(self._X, _all_labels(self._Y_past, Y_new))
+        labels = sparse.csr_array(sparse.hstack((self._Y_past, Y_new), format="csr"))
+        labels.sort_indices()
+        self._model = self._make().fit(self._X, labels)
         self._n_new = Y_new.shape[1]
 
     def scores(self, X: CSR) -> FloatArray:
@@ -142,12 +144,6 @@ class Refitting(Retraining):
     def start(self, X: CSR, Y_past: CSR) -> None:
         super().start(X, Y_past)
         self._model.prepare(X)
-
-
-def _all_labels(Y_past: CSR, Y_new: CSR) -> CSR:
-    labels = sparse.csr_array(sparse.hstack((Y_past, Y_new), format="csr"))
-    labels.sort_indices()
-    return labels
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from streamlabel.experiments.sets import described_sets, looked_at, used_name
 from streamlabel.experiments.spec import Frame, PageSpec
 from streamlabel.experiments.tables import Sections, markdown, sections, standing_cells
 
-# What matters most to a user first.
+# What matters most to a user first; others come last.
 ORDER = ("budget", "questions", "names", "table2", "figure1", "figure2", "timeline", "table3", "bounds")
 QUICK = "> Made with `--quick`: a small grid whose figures decide nothing."
 _PLACE = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
@@ -159,7 +159,9 @@ def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: 
         text, data = page_text(results, origin, out), results.data
         missing = results.missing
         written = {f"{experiment.name}.md": text}
-        written[f"{experiment.name}.json"] = json.dumps(data, indent=2, allow_nan=False, default=_number) + "\n"
+        written[f"{experiment.name}.json"] = (
+            json.dumps(data, indent=2, allow_nan=False, default=lambda value: value.item()) + "\n"
+        )
     except MissingExtraError as error:
         missing = f"no page: {error}"
     with keeping(out):
@@ -168,10 +170,6 @@ def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: 
         write_origin(dataclasses.replace(origin, n_records=len(results.records)), path)
     files = (*(out / name for name in written), path, *results.drawn.values())
     return Outcome(text, data, files, missing)
-
-
-def _number(value: Any) -> Any:
-    return value.item()
 
 
 def page_text(results: Results, origin: Origin, folder: Path) -> str:
@@ -227,7 +225,7 @@ def write_report(
     """
     words = page_template("report") if template is None else template.read_text(encoding="utf-8")
     whole = _Whole(folder, out, pictures)
-    for name, registered in sorted(experiments.items(), key=lambda item: _place(item[0])):
+    for name, registered in sorted(experiments.items(), key=lambda item: (*ORDER, item[0]).index(item[0])):
         path = folder / f"{name}.jsonl"
         experiment = registered.load() if path.is_file() else None
         records = read_records(path, experiment.record, experiment.key) if experiment else []
@@ -249,11 +247,6 @@ def write_report(
             write_whole(pages / f"{name}.md", page_text(results, whole.origins[name], pages))
     write_whole(out, text)
     return Report(text, data, tuple(whole.not_run), missing)
-
-
-def _place(name: str) -> int:
-    """On the page; an experiment that is not in the order comes last."""
-    return ORDER.index(name) if name in ORDER else len(ORDER)
 
 
 class _Whole:
