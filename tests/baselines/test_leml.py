@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from streamlabel import LEML
 from streamlabel.baselines import leml
-from streamlabel.baselines.low_rank import SparseRows, SpectralRows, alternate
+from streamlabel.baselines.leml import SparseRows, SpectralRows, alternate
 from streamlabel.classifier.objective import Design
 from streamlabel.data.catalogue import load_catalogue_set
 from streamlabel.errors import ConvergenceWarning, DataError
@@ -51,7 +51,7 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_step_for_features_is_the_kronecker_system(case, rng, solver, monkeypatch):
-    monkeypatch.setattr("streamlabel.baselines.low_rank._SHRINK", 1e-12)
+    monkeypatch.setattr("streamlabel.baselines.leml._SPARSE_SHRINK", 1e-12)
     X, Y, _ = case
     Xc, Yc = centred(X, Y)
     H, start = rng.standard_normal((9, 4)), rng.standard_normal((X.shape[1], 4))
@@ -168,7 +168,7 @@ def test_order_does_not_matter(case, rng):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_sparse_is_dense(case, solver, fit_intercept, monkeypatch):
-    monkeypatch.setattr("streamlabel.baselines.low_rank._SHRINK", 1e-12)
+    monkeypatch.setattr("streamlabel.baselines.leml._SPARSE_SHRINK", 1e-12)
     X, Y, X_test = (np.where(np.abs(part) < 0.6, 0.0, part) for part in case)
     Y = Y.astype(int)
     clf = LEML(4, solver=solver, fit_intercept=fit_intercept)

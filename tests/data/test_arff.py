@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from matrix_sets import assert_same_set, datasets
 from streamlabel.data import files as _limits
-from streamlabel.data.arff import RowReader, read_arff, write_arff
-from streamlabel.data.arff_header import read_header
+from streamlabel.data.arff import RowReader, read_arff, read_header, write_arff
 from streamlabel.errors import DataError
 from streamlabel.types import Dataset
 

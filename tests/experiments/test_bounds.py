@@ -9,11 +9,24 @@ import pytest
 from scipy import sparse
 
 from streamlabel.errors import DataError
-from streamlabel.experiments.bounds import EXPERIMENT, BoundsTask, keys, run, run_on, tasks
+from streamlabel.experiments.bounds import (
+    DISTANCE,
+    EXPERIMENT,
+    KEY,
+    KINDS,
+    RANDOM,
+    RISK,
+    BoundsTask,
+    keys,
+    random_problem,
+    random_rows,
+    run,
+    run_on,
+    tasks,
+)
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.report import Results, write_results
 from streamlabel.experiments.runner import planned, record_file, run_experiment
-from streamlabel.experiments.theorems import DISTANCE, KEY, KINDS, RANDOM, RISK, random_problem, random_rows
 from streamlabel.types import Dataset
 
 SMALL = BoundsTask(RISK, "a", 0, sizes=(60, 10**9), n_batches=2)

@@ -66,7 +66,7 @@ def test_a_run_that_goes_on_takes_the_hyper_parameters_of_its_finished_records(m
     (task,) = figure1.tasks(Setting(("planted",), (0, 1), False, {"methods": (SLL,)}))
     candidate = METHODS[SLL].grid[3]
     first = replace(records_of((SLL,))[0], tuned=True, share=10, seed=0, parameters=as_text(candidate))
-    monkeypatch.delattr(figure1, "choose")
+    monkeypatch.delattr("streamlabel.experiments.tuning.choose")
     second = next(figure1.run(task, {tuple(getattr(first, name) for name in figure1.KEY): first}))
     assert (second.share, second.seed, second.parameters) == (10, 1, as_text(candidate))
 

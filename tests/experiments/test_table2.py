@@ -133,7 +133,8 @@ def test_a_run_that_goes_on_takes_the_hyper_parameters_of_its_finished_records(m
     assert whole[0].parameters != as_text(METHODS[BR].grid[-1])
     finished = by_key(whole[:3])
     chosen: list[str] = []
-    monkeypatch.setattr(table2, "choose", lambda method, *rows: chosen.append(method.name) or method.grid[-1])
+    choose = "streamlabel.experiments.tuning.choose"
+    monkeypatch.setattr(choose, lambda method, *rows: chosen.append(method.name) or method.grid[-1])
     rest = list(table2.run(task, finished))
     assert [timeless(record) for record in rest] == [timeless(record) for record in whole[3:]]
     assert not chosen

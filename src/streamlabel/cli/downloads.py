@@ -113,13 +113,8 @@ def get(name: str, places: tuple[str, ...], force: bool, cache_dir: Path | None,
 
 
 def _shape(entry: Entry) -> dict[str, Any]:
-    return {
-        "name": entry.name,
-        "description": entry.description,
-        "n_rows": dict(entry.n_rows),
-        "n_features": entry.n_features,
-        "n_labels": entry.n_labels,
-    }
+    names = ("name", "description", "n_rows", "n_features", "n_labels")
+    return {name: getattr(entry, name) for name in names} | {"n_rows": dict(entry.n_rows)}
 
 
 def _place(found: FoundSet | None) -> dict[str, Any]:
@@ -204,20 +199,11 @@ def _statistics_table(entry: Entry, counts: Mapping[str, Counts]) -> str:
         for position, (name, measured) in enumerate(columns.items()):
             if name == split:
                 row[2 + position] = f"{measured.n_rows:,}"
-    rows.append(["features", f"{entry.n_features:,}", *(f"{c.n_features:,}" for c in columns.values())])
-    rows.append(["labels", f"{entry.n_labels:,}", *(f"{c.n_labels:,}" for c in columns.values())])
-    rows.append(
-        [
-            "labels per example",
-            entry.labels_per_example or "not known",
-            *(f"{c.labels_per_example:.4f}" for c in columns.values()),
-        ]
-    )
-    rows.append(
-        [
-            "examples per label",
-            entry.examples_per_label or "not known",
-            *(f"{c.examples_per_label:.2f}" for c in columns.values()),
-        ]
-    )
+    found, unknown = columns.values(), "not known"
+    rows += [
+        ["features", f"{entry.n_features:,}", *(f"{c.n_features:,}" for c in found)],
+        ["labels", f"{entry.n_labels:,}", *(f"{c.n_labels:,}" for c in found)],
+        ["labels per example", entry.labels_per_example or unknown, *(f"{c.labels_per_example:.4f}" for c in found)],
+        ["examples per label", entry.examples_per_label or unknown, *(f"{c.examples_per_label:.2f}" for c in found)],
+    ]
     return format_table(["", "published", *columns], rows, right=range(1, 2 + len(columns)))

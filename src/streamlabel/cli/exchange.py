@@ -14,7 +14,7 @@ from streamlabel.cli.output import estimate_lines, fires_lines, format_table, js
 from streamlabel.data.annotations import TOOLS, Annotations, load_annotations
 from streamlabel.errors import ConflictError, NotFoundError, did_you_mean
 from streamlabel.exchange.export import FORMATS, export, format_of_ending
-from streamlabel.tagging.import_plan import Plan, begin_tagger, carry_out, plan_import
+from streamlabel.tagging.import_plan import begin_tagger, carry_out, plan_import
 from streamlabel.tagging.tagger import Tagger
 
 
@@ -62,13 +62,22 @@ def import_answers(
         exists = model.exists()
         living = stack.enter_context(Tagger.open(model, "r" if dry_run else "a", actor=actor)) if exists else None
         plan = plan_import(read, None if living is None else living.label_names_, only)
-        found = _plan_data(model, read, plan)
+        found: dict[str, Any] = {
+            "model": str(model),
+            "n_texts": read.dataset.n_rows,
+            "n_unanswered": len(read.unanswered),
+            "n_ties": read.n_ties,
+            "labels": [
+                {"label": name, "n_yes": plan.n_yes[name], "n_no": plan.n_no[name], "what": plan.what(name)}
+                for name in plan.n_yes
+            ],
+        }
         if not dry_run:
             note(f"learning {plural(len(plan.fitted) + len(plan.learned), 'label')} ...")
             living = living or stack.enter_context(begin_tagger(plan, read, model, actor=actor))
             reports, revision = carry_out(plan, read, living), living.store.revision
             found |= {"revision": revision, "learned": [report_data(report, revision) for report in reports]}
-    write(found | {"dry_run": dry_run}, as_json=as_json, text=lambda: _import_text(found, plan, read, dry_run))
+    write(found | {"dry_run": dry_run}, as_json=as_json, text=lambda: _import_text(found, read, dry_run))
 
 
 @click.command("export")
@@ -103,20 +112,7 @@ def export_model(
     write(data, as_json=as_json, text=lambda: f"{did} {plural(n_labels, 'label')} to {out}")
 
 
-def _plan_data(model: Path, read: Annotations, plan: Plan) -> dict[str, Any]:
-    return {
-        "model": str(model),
-        "n_texts": read.dataset.n_rows,
-        "n_unanswered": len(read.unanswered),
-        "n_ties": read.n_ties,
-        "labels": [
-            {"label": name, "n_yes": plan.n_yes[name], "n_no": plan.n_no[name], "what": plan.what(name)}
-            for name in plan.n_yes
-        ],
-    }
-
-
-def _import_text(found: dict[str, Any], plan: Plan, read: Annotations, dry_run: bool) -> str:
+def _import_text(found: dict[str, Any], read: Annotations, dry_run: bool) -> str:
     rows = [[one["label"], str(one["n_yes"]), str(one["n_no"]), one["what"]] for one in found["labels"]]
     lines = [
         f"{plural(read.dataset.n_rows, 'text')}, {len(read.unanswered)} of them without an answer",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -49,8 +48,8 @@ def demo(dataset: str | None, budget: int, batches: int, past: float, seed: int,
     """
     if not out.resolve().parent.is_dir():
         raise NotFoundError(f"{out}: there is no folder {out.parent} to write the report to; make it or change --out")
+    aside = out.with_name(out.name + ".part")
     try:
-        aside = out.with_name(out.name + ".part")
         aside.touch()
         aside.unlink()
     except OSError as error:
@@ -65,24 +64,16 @@ def demo(dataset: str | None, budget: int, batches: int, past: float, seed: int,
     note(f"{train.source or dataset}: {train.n_rows} training rows, {test.n_rows} test rows, {train.n_labels} labels")
     with progress_bar("labels arriving") as progress:
         result = run_arrivals(train, test, settings, progress=progress)
-    _write_page(out, report_page(result))
-    write(_as_data(result, out), as_json=as_json, text=lambda: _as_text(result, out))
+    aside.write_text(report_page(result), encoding="utf-8")
+    os.replace(aside, out)
+    data = {**dataclasses.asdict(result), "old_unchanged": result.old_unchanged, "report": str(out)}
+    write(data, as_json=as_json, text=lambda: _as_text(result, out))
 
 
 def _is_report(path: Path) -> bool:
     """Whether the demo wrote it: that may be made anew, nothing else."""
     with open(path, "rb") as handle:
         return PAGE_TITLE in handle.read(1024)
-
-
-def _write_page(path: Path, page: str) -> None:
-    aside = path.with_name(path.name + ".part")
-    aside.write_text(page, encoding="utf-8")
-    os.replace(aside, path)
-
-
-def _as_data(result: DemoResult, out: Path) -> dict[str, Any]:
-    return {**dataclasses.asdict(result), "old_unchanged": result.old_unchanged, "report": str(out)}
 
 
 def _as_text(result: DemoResult, out: Path) -> str:

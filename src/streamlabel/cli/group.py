@@ -122,7 +122,8 @@ class StreamlabelGroup(click.Group):
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = _show_warning
+                # one line for a person, without the place in the code
+                warnings.showwarning = lambda message, *_, **__: click.echo(f"warning: {message}", err=True)
                 result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
             sys.stdout.flush()
         except Exception as error:
@@ -139,11 +140,6 @@ def _until_pipe_closes() -> Iterator[None]:
     except BrokenPipeError:
         _silence_stdout()
         raise click.exceptions.Exit(ExitCode.OK) from None
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """One line for a person, without the place in the code."""
-    click.echo(f"warning: {message}", err=True)
 
 
 def _exit_with(error: Exception) -> NoReturn:

@@ -8,7 +8,15 @@ from typing import Any
 
 import click
 
-from streamlabel.cli.models import actor_option, dry_run_option, has_texts, megabytes, model_argument, open_store
+from streamlabel.cli.models import (
+    actor_option,
+    dry_run_option,
+    has_texts,
+    megabytes,
+    model_argument,
+    open_store,
+    stored_vectorizer,
+)
 from streamlabel.cli.options import FileOptions, file_options
 from streamlabel.cli.output import json_option, plural, progress_bar, remark, write
 from streamlabel.data.text import TextVectorizer
@@ -16,9 +24,8 @@ from streamlabel.errors import DataError
 from streamlabel.scale.out_of_core import add_labels_from_files, check_sums, fit_files, labels_to_add
 from streamlabel.scale.row_files import RowFiles
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.parts import VECTORIZER
 from streamlabel.tagging.tagger import Tagger
-from streamlabel.tagging.vectorizers import HashedTextVectorizer, VectorizerState, restore_vectorizer
+from streamlabel.tagging.vectorizers import HashedTextVectorizer
 
 MOST_WORDS = 4_096  # columns of texts, unless others are asked for: the sums over them take 128 MB
 
@@ -98,8 +105,7 @@ def source_of(file: str, options: FileOptions, store: ModelStore | None = None) 
         holds, takes = ("texts", "rows of numbers") if source.has_texts else ("rows of numbers", "texts")
         raise DataError(f"holds {holds}, and the model takes {takes}", source=file)
     if store is not None and source.has_texts:
-        part = store.get_part(VECTORIZER)
-        source.vectorizer = restore_vectorizer(VectorizerState(part.content, part.arrays))
+        source.vectorizer = stored_vectorizer(store)
     return source
 
 

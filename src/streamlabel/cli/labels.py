@@ -19,12 +19,12 @@ from streamlabel.cli.models import (
     model_argument,
     new_label_name,
     open_store,
+    stored_vectorizer,
 )
 from streamlabel.cli.options import FileOptions, file_options, read_set, say_guess, text_rows
 from streamlabel.cli.output import estimate_lines, fires_lines, format_table, json_option, plural, remark, write
 from streamlabel.errors import DataError, NotFoundError, did_you_mean
 from streamlabel.store.history import LabelRecord
-from streamlabel.store.parts import VECTORIZER
 from streamlabel.store.stored_model import StoredModel
 from streamlabel.streaming.calibration import best_f1_thresholds, estimate_data
 from streamlabel.validation import check_label_names
@@ -203,7 +203,12 @@ def merge(model: Path, names: tuple[str, ...], into: str, actor: str, dry_run: b
         number = None if dry_run else store.merge(chosen, target)
         how = None if dry_run else store.history()[0].detail["how"]
     found = {"revision": number, "dry_run": dry_run, "labels": chosen, "into": target, "how": how}
-    write(found, as_json=as_json, text=lambda: _merged(found))
+    said = f"{' and '.join(map(repr, chosen))} into {target!r}"
+    if how is None:
+        said = f"would merge {said}\nnothing was changed (--dry-run)"
+    else:
+        said = f"merged {said}: {HOW[how]}\non the disk as revision {number}"
+    write(found, as_json=as_json, text=lambda: said)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})  # a threshold may be negative
@@ -309,13 +314,11 @@ def _pool_rows(store: StoredModel, pool: str, options: FileOptions) -> Any:
     from streamlabel.cli.scoring import set_rows
     from streamlabel.streaming.inputs import canonical_rows
     from streamlabel.tagging.text_answers import filled_rows
-    from streamlabel.tagging.vectorizers import VectorizerState, restore_vectorizer
 
-    if not has_texts(store):
+    vectorizer = stored_vectorizer(store)
+    if vectorizer is None:
         data, _ = read_set(pool, options, n_features=store.n_features, need_labels=False)
         return set_rows(store, data, pool)
-    part = store.get_part(VECTORIZER)
-    vectorizer = restore_vectorizer(VectorizerState(part.content, part.arrays))
     X = canonical_rows(vectorizer.transform([row.text for row in text_rows(pool, options)]))
     return X[filled_rows(X)]
 
@@ -361,13 +364,6 @@ def _fires(store: StoredModel, label: str, value: float) -> dict[str, int] | Non
     thresholds[number] = value
     model.thresholds_ = thresholds
     return fires_data(count_fires(model, number))
-
-
-def _merged(found: dict[str, Any]) -> str:
-    names = " and ".join(map(repr, found["labels"]))
-    if found["dry_run"]:
-        return f"would merge {names} into {found['into']!r}\nnothing was changed (--dry-run)"
-    return f"merged {names} into {found['into']!r}: {HOW[found['how']]}\non the disk as revision {found['revision']}"
 
 
 def _shown(found: dict[str, Any], only_asked: bool, unit: str) -> list[str]:

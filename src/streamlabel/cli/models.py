@@ -46,6 +46,16 @@ def has_texts(store: StoredModel) -> bool:
     return VECTORIZER in store.parts()
 
 
+def stored_vectorizer(store: StoredModel) -> Any:
+    """What turns texts into rows of the model; None where it takes rows of numbers."""
+    if not has_texts(store):
+        return None
+    from streamlabel.tagging.vectorizers import VectorizerState, restore_vectorizer  # with scikit-learn
+
+    part = store.get_part(VECTORIZER)
+    return restore_vectorizer(VectorizerState(part.content, part.arrays))
+
+
 def open_store(path: Path, *, dry_run: bool, actor: str) -> ModelStore:
     """The stored model, to change it; only to read it in a dry run."""
     from streamlabel.store.model_store import ModelStore

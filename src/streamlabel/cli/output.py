@@ -191,21 +191,18 @@ def run_progress(name: str, n_runs: int, n_before: int) -> Iterator[Callable[[in
             yield progress
         return
     remark(f"{name}: {plural(n_runs, 'run')}, {n_before:,} done already")
-    yield _Lines(name).tell
+    start = told = time.monotonic()
 
-
-class _Lines:
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._start = self._told = time.monotonic()
-
-    def tell(self, done: int, total: int | None) -> None:
+    def tell(done: int, total: int | None) -> None:
+        nonlocal told
         now = time.monotonic()
-        if total is None or not 0 < done < total or now - self._told < _SECONDS:
+        if total is None or not 0 < done < total or now - told < _SECONDS:
             return
-        self._told = now
-        left = f"about {_time((now - self._start) / done * (total - done))} left"
-        remark(f"{self._name}: {done:,} of {total:,} runs done, {left if done * _ENOUGH >= total else _TOO_FEW}")
+        told = now
+        left = f"about {_time((now - start) / done * (total - done))} left"
+        remark(f"{name}: {done:,} of {total:,} runs done, {left if done * _ENOUGH >= total else _TOO_FEW}")
+
+    yield tell
 
 
 def _time(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""``streamlabel reproduce NAME``: the experiments, each from one command."""
+"""``streamlabel reproduce NAME``: the experiments, each from one command, and ``report``: their records as one page."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from streamlabel.cli.output import json_option, note, plural, remark, run_progre
 from streamlabel.experiments.experiment import EXPERIMENTS, Experiment, Key, Option, Registered, Setting
 from streamlabel.experiments.provenance import read_origin, source_commit
 from streamlabel.experiments.record_file import RecordFile
-from streamlabel.experiments.report import write_results
+from streamlabel.experiments.report import Report, write_report, write_results
 from streamlabel.experiments.runner import planned, run_experiment, writing
 from streamlabel.experiments.sets import NEWS_CORPUS, quick_sets, resolve_sets
 
-__all__ = ["reproduce"]
+__all__ = ["report", "reproduce"]
 
 _GIVEN = "streamlabel.given"
 
@@ -38,7 +38,7 @@ class _ExperimentCommand(LazyCommand):
 
 _LAZY: dict[str, LazyCommand] = {
     **{name: _ExperimentCommand(found.target, found.summary, found) for name, found in EXPERIMENTS.items()},
-    "report": LazyCommand("streamlabel.cli.results:report", "One page of all experiments that were run."),
+    "report": LazyCommand("streamlabel.cli.reproduce:report", "One page of all experiments that were run."),
 }
 
 
@@ -54,6 +54,8 @@ def reproduce() -> None:
 
 def _command(experiment: Experiment[Any, Any]) -> click.Command:
     name, sets = experiment.name, ", ".join(experiment.datasets)
+    quick = ", ".join(one for one in experiment.quick_datasets if one != NEWS_CORPUS)
+    quick = f"{quick} (or the embedded texts)" if quick else "the embedded texts"
     parameters: list[click.Parameter] = [
         click.Option(
             ["--dataset", "datasets"],
@@ -70,7 +72,7 @@ def _command(experiment: Experiment[Any, Any]) -> click.Command:
         click.Option(
             ["--quick"],
             is_flag=True,
-            help=f"A small grid on {_quick_words(experiment)}, {plural(experiment.quick_seeds, 'seed')}.",
+            help=f"A small grid on {quick}, {plural(experiment.quick_seeds, 'seed')}.",
         ),
         click.Option(
             ["--jobs"],
@@ -88,11 +90,6 @@ def _command(experiment: Experiment[Any, Any]) -> click.Command:
     ]
     command = _Command(name, callback=_callback(experiment), params=parameters, help=experiment.explanation)
     return json_option(command)
-
-
-def _quick_words(experiment: Experiment[Any, Any]) -> str:
-    named = [name for name in experiment.quick_datasets if name != NEWS_CORPUS]
-    return f"{', '.join(named)} (or the embedded texts)" if named else "the embedded texts"
 
 
 def _own_option(option: Option) -> click.Option:
@@ -200,3 +197,44 @@ def _as_given(ctx: click.Context, jobs_matter: bool) -> str:
         elif name != "--json":
             kept.append(word)
     return shlex.join(["streamlabel", "reproduce", str(ctx.info_name), *kept])
+
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command("report")
+@click.option("--from", "folder", type=_FOLDER, default=Path("results"), show_default=True, help="The records.")
+@click.option("--out", type=_FILE, help="The page. [default: results.md in the folder of the records]")
+@click.option(
+    "--pictures",
+    type=_FOLDER,
+    help="The folder for pictures. [default: that of the records; with --out, _static/results beside the page]",
+)
+@click.option(
+    "--template",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The words of the page: Markdown with places for tables and pictures. [default: one for any records]",
+)
+@click.option("--pages", type=_FOLDER, help="A folder for the page of every experiment, with all its tables.")
+@json_option
+def report(
+    folder: Path, out: Path | None, pictures: Path | None, template: Path | None, pages: Path | None, as_json: bool
+) -> None:
+    """Make one page of all experiments that have records in a folder.
+
+    Tables and pictures are made anew; nothing is run and nothing is fetched. The page says where the learner wins, ties
+    and loses against each competitor, and which experiments were not run.
+    """
+    page = out or folder / "results.md"
+    usual = folder if out is None else out.parent / "_static" / "results"
+    found = write_report(folder, page, pictures or usual, template, pages=pages)
+    if found.missing:
+        click.echo(found.missing, err=True)
+    write(found.data, as_json=as_json, text=lambda: _as_text(found, page))
+
+
+def _as_text(found: Report, out: Path) -> str:
+    lines = [f"{name}: {one['n_records']} records" for name, one in found.data["experiments"].items()]
+    lines += [f"{name}: not run" for name in found.not_run]
+    return "\n".join([*lines, f"written: {out}"])

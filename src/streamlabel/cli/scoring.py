@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from streamlabel.cli.models import has_texts, model_argument
+from streamlabel.cli.models import has_texts, model_argument, stored_vectorizer
 from streamlabel.cli.options import (
     FileOptions,
     dask_option,
@@ -41,14 +41,13 @@ from streamlabel.metrics.decisions import DecisionAccumulator
 from streamlabel.metrics.evaluate import evaluate as measure
 from streamlabel.metrics.row_blocks import RowBlocks
 from streamlabel.store.model_store import ModelStore
-from streamlabel.store.parts import TEXTS, VECTORIZER
+from streamlabel.store.parts import TEXTS
 from streamlabel.store.predict import RowLabels, predict_rows, rows_within
 from streamlabel.store.stored_model import StoredModel
 from streamlabel.streaming.calibration import Decisions
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.inputs import canonical_rows
 from streamlabel.tagging.text_answers import TextIndex, filled_rows
-from streamlabel.tagging.vectorizers import VectorizerState, restore_vectorizer
 from streamlabel.types import CSR, BoolArray, Dataset, FloatArray, TextDataset
 
 TEXT_BYTES = 1 << 14
@@ -121,7 +120,7 @@ def predict(
         size = rows_per_block or rows_within(limit // 2, TEXT_BYTES)
         blocks = _of_texts if has_texts(store) else _of_rows
         classifier = store.model(learning=False)
-        scorer: _Scorer = partial(_score, classifier, _vectorizer(store))
+        scorer: _Scorer = partial(_score, classifier, stored_vectorizer(store))
         if dask is not None:
             at = str(model.resolve()), store.revision, model.stat().st_ino, limit // 2
             scorer = partial(_score_there, at)
@@ -265,13 +264,6 @@ _Scorer = Callable[..., tuple[list[RowLabels], list[bool]]]
 _Scored = Callable[[Iterable[Any]], Iterable[tuple[list[RowLabels], list[bool]]]]
 
 
-def _vectorizer(store: StoredModel) -> Any:
-    if not has_texts(store):
-        return None
-    part = store.get_part(VECTORIZER)
-    return restore_vectorizer(VectorizerState(part.content, part.arrays))
-
-
 def _score(
     classifier: StreamingLabelClassifier, vectorizer: Any, k: int | None, size: int, block: Any
 ) -> tuple[list[RowLabels], list[bool]]:
@@ -293,7 +285,7 @@ def _score_there(
 def _opened_once(path: str, revision: int, _folder: int, cache: int) -> tuple[StreamingLabelClassifier, Any]:
     """A model on a worker: every process opens it once, and maps its weights."""
     store = ModelStore.open(path, revision=revision, cache_bytes=cache)
-    return store.model(learning=False), _vectorizer(store)
+    return store.model(learning=False), stored_vectorizer(store)
 
 
 def _of_texts(store: ModelStore, scored: _Scored, file: str, options: FileOptions, size: int) -> Iterator[Predicted]:
@@ -311,10 +303,8 @@ def _of_rows(store: ModelStore, scored: _Scored, file: str, options: FileOptions
     data, _ = read_set(file, options, n_features=store.n_features, need_labels=False)
     if isinstance(data, TextDataset):
         raise DataError("holds texts, and the model takes rows of numbers", source=file)
-    if data.n_features != store.n_features:
-        raise DataError(f"has {data.n_features} features; the model has {store.n_features}", source=file)
+    X = set_rows(store, data, file)
     ids = itertools.repeat(None, data.n_rows) if data.row_ids is None else data.row_ids
-    X = canonical_rows(data.X.astype(np.float64))
     found = scored(X[start : start + size] for start in range(0, data.n_rows, size))
     yield from map(Predicted, ids, itertools.chain.from_iterable(labels for labels, _ in found))
 
@@ -379,8 +369,7 @@ def set_rows(store: StoredModel, data: Dataset | TextDataset, file: str) -> CSR:
         kinds = ("texts", "rows of numbers") if has_texts(store) else ("rows of numbers", "texts")
         raise DataError(f"the model takes {kinds[0]}, and the file holds {kinds[1]}", source=file)
     if isinstance(data, TextDataset):
-        part = store.get_part(VECTORIZER)
-        return canonical_rows(restore_vectorizer(VectorizerState(part.content, part.arrays)).transform(data.texts))
+        return canonical_rows(stored_vectorizer(store).transform(data.texts))
     if data.n_features != store.n_features:
         raise DataError(f"has {data.n_features} features; the model has {store.n_features}", source=file)
     return canonical_rows(data.X.astype(np.float64))

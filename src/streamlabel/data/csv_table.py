@@ -211,21 +211,16 @@ def write_csv(
     header += dataset.label_names if one_column_a_label else [labels_column]
     if len(set(header)) != len(header):
         raise DataError(f"two columns would have the same name in {path}; rename text_column or a label")
-    if not one_column_a_label:
-        _check_tags(dataset.label_names, delimiter_of_tags)
+    for name in () if one_column_a_label else dataset.label_names:
+        if delimiter_of_tags in name or name != name.strip():
+            problem = f"label {name!r} contains {delimiter_of_tags!r} or outer spaces: no tag column can hold it"
+            raise DataError(f"{problem}; choose another delimiter_of_tags, or one_column_a_label=True")
     with replacing(path) as handle:
         writer = csv.writer(codecs.getwriter("utf-8")(handle), delimiter=delimiter, lineterminator="\r\n")
         for row, cells in enumerate(_written_rows(dataset, header, one_column_a_label, delimiter_of_tags)):
             if any("\0" in cell or not is_encodable(cell) for cell in cells):
                 raise DataError(f"row {row} holds a NUL or half a surrogate pair, which CSV cannot hold", source=path)
             writer.writerow([guarded(cell) for cell in cells])
-
-
-def _check_tags(label_names: Sequence[str], delimiter_of_tags: str) -> None:
-    for name in label_names:
-        if delimiter_of_tags in name or name != name.strip():
-            problem = f"label {name!r} contains {delimiter_of_tags!r} or outer spaces: no tag column can hold it"
-            raise DataError(f"{problem}; choose another delimiter_of_tags, or one_column_a_label=True")
 
 
 def _written_rows(

@@ -191,7 +191,12 @@ def _transfer(job: _Job) -> None:
             raise DownloadError(
                 f"{job.target.name} needs {missing:,} bytes more, {job.target.parent} has {free:,} free"
             )
-        _remember_validator(job, response)
+        etag = response.headers.get("ETag", NO_VALIDATOR)  # weak ones may not be used in If-Range
+        strong = etag if etag.startswith('"') else response.headers.get("Last-Modified", NO_VALIDATOR)
+        if strong:
+            job.validator.write_text(strong, encoding="latin-1", errors="replace")
+        else:
+            job.validator.unlink(missing_ok=True)
         _append(job, response, start, total)
 
 
@@ -285,13 +290,3 @@ def file_sha256(path: Path) -> str:
     """The sha256 of a file, as 64 lower-case hexadecimal digits."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _remember_validator(job: _Job, response: Any) -> None:
-    """Keep the strong ETag (weak ones may not be used in If-Range) or else Last-Modified for a later resume."""
-    etag = response.headers.get("ETag", NO_VALIDATOR)
-    strong = etag if etag.startswith('"') else response.headers.get("Last-Modified", NO_VALIDATOR)
-    if strong:
-        job.validator.write_text(strong, encoding="latin-1", errors="replace")
-    else:
-        job.validator.unlink(missing_ok=True)

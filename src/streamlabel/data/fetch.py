@@ -66,7 +66,9 @@ def unpack(archive: Path, folder: Path, *, max_bytes: int) -> list[Path]:
             if archive_kind(archive) == "zip":
                 _unpack_zip(archive, folder, max_bytes, written)
             else:
-                _unpack_stream(archive, folder, max_bytes, written)
+                name = archive.stem if archive.suffix.lower() in (".gz", ".bz2") else archive.name
+                with bz2.BZ2File(archive) if archive_kind(archive) == "bz2" else gzip.GzipFile(archive) as packed:
+                    _copy(packed, folder / name, max_bytes, archive, written)
     except BaseException:
         for path in written:
             path.unlink(missing_ok=True)
@@ -111,12 +113,6 @@ def _member_name(member: zipfile.ZipInfo, archive: Path) -> str:
     if member.flag_bits & 0x1:
         raise DataError(f"the member {member.filename!r} asks for a password; unpack it by hand", source=archive)
     return name.name
-
-
-def _unpack_stream(archive: Path, folder: Path, max_bytes: int, written: list[Path]) -> None:
-    name = archive.stem if archive.suffix.lower() in (".gz", ".bz2") else archive.name
-    with bz2.BZ2File(archive) if archive_kind(archive) == "bz2" else gzip.GzipFile(archive) as packed:
-        _copy(packed, folder / name, max_bytes, archive, written)
 
 
 def _copy(
@@ -176,7 +172,11 @@ def fetch_set(
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise DownloadError(f"no space left in {root}; free some and try again") from error
-    _record_checksums(root, {r.url: digest for r, digest in zip(remotes, digests, strict=True) if r.sha256 is None})
+    fresh = {remote.url: digest for remote, digest in zip(remotes, digests, strict=True) if remote.sha256 is None}
+    if fresh:
+        aside = root / f".{CHECKSUMS}.new"
+        aside.write_text(json.dumps(_read_checksums(root) | fresh, indent=2), encoding="utf-8")
+        os.replace(aside, root / CHECKSUMS)
     shutil.rmtree(_download_folder(entry, root), ignore_errors=True)
     return found
 
@@ -276,11 +276,3 @@ def _read_checksums(root: Path) -> dict[str, str]:
     except ValueError as error:
         raise DataError("not a list of checksums; delete it to begin a new one", source=root / CHECKSUMS) from error
     return {str(url): str(digest) for url, digest in seen.items()} if isinstance(seen, dict) else {}
-
-
-def _record_checksums(root: Path, digests: dict[str, str]) -> None:
-    if not digests:
-        return
-    aside = root / f".{CHECKSUMS}.new"
-    aside.write_text(json.dumps(_read_checksums(root) | digests, indent=2), encoding="utf-8")
-    os.replace(aside, root / CHECKSUMS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -270,25 +270,21 @@ def write_jsonl(
     """
     field = text_field if isinstance(dataset, TextDataset) else features_field
     names = {"id_": id_field, "date": date_field, "content": field, "labels": labels_field}
-    contents = _contents(dataset)
+    if isinstance(dataset, TextDataset):
+        contents: Iterable[Any] = dataset.texts
+    elif dataset.feature_names is None and dataset.n_rows * dataset.n_features > MAX_DENSE_CELLS:
+        raise DataError(
+            f"{dataset.n_rows} rows of {dataset.n_features} features without names would be written as lists of all "
+            "numbers; give the set feature_names, or write it as XC text or npz"
+        )
+    else:
+        contents = _feature_rows(dataset.X, dataset.feature_names)
     with replacing(path) as handle:
         for row, record in enumerate(records_of(dataset, contents, **names)):
             try:
                 handle.write((json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode())
             except (ValueError, TypeError) as error:
                 raise DataError(f"row {row + 1} cannot be written as JSON: {error}", source=path) from None
-
-
-def _contents(dataset: TextDataset | Dataset) -> Iterator[str | dict[str, float] | list[float]]:
-    """What goes into the text or the features field, row by row."""
-    if isinstance(dataset, TextDataset):
-        return iter(dataset.texts)
-    if dataset.feature_names is None and dataset.n_rows * dataset.n_features > MAX_DENSE_CELLS:
-        raise DataError(
-            f"{dataset.n_rows} rows of {dataset.n_features} features without names would be written as lists of all "
-            "numbers; give the set feature_names, or write it as XC text or npz"
-        )
-    return _feature_rows(dataset.X, dataset.feature_names)
 
 
 def _feature_rows(X: CSR, names: tuple[str, ...] | None) -> Iterator[dict[str, float] | list[float]]:

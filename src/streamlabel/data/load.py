@@ -282,7 +282,9 @@ def _text_column(rows: Sequence[dict[str, Any]], labels: str | None, name: str) 
         if column.lower() not in (*LABEL_NAMES, *OTHER_NAMES) and isinstance(rows[0][column], str)
     }
     if not lengths:
-        raise DataError(f"no column looks like texts; --text NAME says which one is ({_listing(rows)})", source=name)
+        raise DataError(
+            f"no column looks like texts; --text NAME says which one is (there are {_names(rows[0])})", source=name
+        )
     return max(lengths, key=lambda column: lengths[column])
 
 
@@ -301,7 +303,9 @@ def _label_columns(
         binary = [column for column in columns if {row.get(column) for row in rows} <= {"0", "1"}]
         if binary:
             return None, tuple(binary)
-    raise DataError(f"no column looks like tags; --labels NAME says which one is ({_listing(rows)})", source=name)
+    raise DataError(
+        f"no column looks like tags; --labels NAME says which one is (there are {_names(rows[0])})", source=name
+    )
 
 
 def _tag_delimiter(cells: list[str], delimiter: str) -> str:
@@ -319,10 +323,6 @@ def _doubt(cells: list[str], given: str) -> str:
         return ""
     many = f"{counts[usual]} of {len(filled)} cells have {usual!r}"
     return f"no tags of the first rows are parted by {given!r}, and {many}" if given else f"{many}, each one tag"
-
-
-def _listing(rows: Sequence[dict[str, Any]]) -> str:
-    return "there are " + ", ".join(repr(column) for column in list(rows[0])[:30])
 
 
 class TextRow(NamedTuple):

@@ -83,16 +83,14 @@ def _bank(entry: Mapping[str, Any]) -> Bank:
     return Bank(tuple(entry["actors"]), tuple(entry["actions"]), tuple(entry["details"]))
 
 
-def _topic(entry: Mapping[str, Any]) -> Topic:
-    parents = tuple(entry.get("parents", ()))
-    return Topic(entry["name"], entry["first_day"], entry["weight"], _bank(entry), entry.get("family"), parents)
-
-
 _BANKS = packaged_toml("news.toml")
 PLACES, OPENINGS, CLOSINGS = (tuple(_BANKS[name]) for name in ("places", "openings", "closings"))
 SECTIONS = {name: _bank(entry) for name, entry in _BANKS["sections"].items()}
 FAMILIES = {name: Family(entry.get("section"), _bank(entry)) for name, entry in _BANKS["families"].items()}
-TOPICS = tuple(_topic(entry) for entry in _BANKS["topics"])
+TOPICS = tuple(
+    Topic(one["name"], one["first_day"], one["weight"], _bank(one), one.get("family"), tuple(one.get("parents", ())))
+    for one in _BANKS["topics"]
+)
 FIRST_DAYS = np.array([topic.first_day for topic in TOPICS], dtype="datetime64[D]")
 BY_NAME = {topic.name: topic for topic in TOPICS}
 BROAD_TAGS = tuple(SECTIONS)

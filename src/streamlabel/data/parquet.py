@@ -98,7 +98,7 @@ def read_parquet(
     }
     if has_text:
         return TextDataset(texts=file.strings(content), Y=Y, label_names=names, **common)
-    X = file.feature_matrix(content)
+    X = sparse.csr_array(file.features(content))
     feature_names = kept.get("feature_names")
     if feature_names is not None and len(feature_names) != X.shape[1]:
         raise DataError(f"keeps {len(feature_names)} feature names for {X.shape[1]} features", source=file.source)
@@ -338,9 +338,6 @@ class _File:
         except self.failures as error:
             raise self.wrong_type(name, f"holds a date out of range ({error})") from None
 
-    def feature_matrix(self, name: str) -> CSR:
-        return sparse.csr_array(self.features(name))
-
     def features(self, name: str) -> FloatArray:
         """A list column of numbers as a matrix; all lists have one length."""
         indptr, values = self.lists(name)
@@ -383,19 +380,16 @@ def write_parquet(
         else:
             columns[features_column] = _feature_lists(arrow, dataset.X)
             kept["feature_names"] = dataset.feature_names
-        columns[labels_column] = _label_lists(arrow, dataset.Y, dataset.label_names)
+        codes, names = dataset.Y.indices, arrow.array(dataset.label_names, arrow.string())
+        labels = arrow.DictionaryArray.from_arrays(arrow.array(codes, arrow.int32()), names).cast(arrow.string())
+        ends = arrow.array(dataset.Y.indptr, arrow.int32())
+        columns[labels_column] = arrow.ListArray.from_arrays(ends, labels)
         metadata = json.dumps(kept, ensure_ascii=False).encode()
     except (arrow.ArrowException, ValueError, TypeError) as error:
         raise DataError(f"cannot be written as Parquet: {error}", source=path) from None
     table = arrow.table(columns).replace_schema_metadata({_METADATA_KEY: metadata})
     with replacing(path) as handle:
         parquet.write_table(table, handle, write_page_checksum=True)
-
-
-def _label_lists(arrow: Any, Y: CSR, label_names: Sequence[str]) -> Any:
-    codes, names = arrow.array(Y.indices, arrow.int32()), arrow.array(label_names, arrow.string())
-    values = arrow.DictionaryArray.from_arrays(codes, names).cast(arrow.string())
-    return arrow.ListArray.from_arrays(arrow.array(Y.indptr, arrow.int32()), values)
 
 
 def _feature_lists(arrow: Any, X: CSR) -> Any:

@@ -107,7 +107,8 @@ def label_matrix(
         try:
             column_of_code[code] = known.column(name)
         except ValueError as error:
-            raise row_error(str(error), _row_of_code(codes, indptr, code)) from None
+            first = int(np.argmax(codes == code))
+            raise row_error(str(error), int(np.searchsorted(indptr, first, side="right")) - 1) from None
     columns = column_of_code[codes] if len(names) else np.zeros(0, dtype=np.int64)
     Y = sparse.csr_array(
         (np.ones(len(columns), dtype=np.int8), columns, np.asarray(indptr, dtype=np.int64)),
@@ -115,11 +116,6 @@ def label_matrix(
     )
     _settle_repeats(Y, known.names, row_error, repeated_labels)
     return Y, known.names
-
-
-def _row_of_code(codes: NDArray[np.integer], indptr: NDArray[np.integer], code: int) -> int:
-    first = int(np.argmax(codes == code))
-    return int(np.searchsorted(indptr, first, side="right")) - 1
 
 
 def _settle_repeats(Y: CSR, names: tuple[str, ...], row_error: RowError, repeated_labels: str) -> None:

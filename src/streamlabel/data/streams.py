@@ -6,7 +6,6 @@ Labels are numbers of columns of Y throughout. Inside a stream a label occurs on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
@@ -181,7 +180,9 @@ def annotated_rows(
         for j, rows in enumerate(draws):
             positives = columns.indices[columns.indptr[j] : columns.indptr[j + 1]]
             draws[j] = _with_both_answers(rows, positives, n_rows, picker)
-    return _mask_of(draws, n_rows)
+    indices = np.concatenate([np.sort(rows) for rows in draws]) if draws else _no_labels()
+    indptr = np.concatenate([[0], np.cumsum([len(rows) for rows in draws])]).astype(np.int64)
+    return CSC((np.ones(len(indices), dtype=bool), indices, indptr), shape=(n_rows, n_labels))
 
 
 def _check_budget(budget: int | None, how: str, same_rows: bool, stratify: bool, n_rows: int) -> int:
@@ -216,13 +217,6 @@ def _with_both_answers(rows: IntArray, positives: IntArray, n_rows: int, rng: np
         else:
             rows[rng.integers(len(rows))] = others[rng.integers(others.size)]
     return rows
-
-
-def _mask_of(draws: Sequence[IntArray], n_rows: int) -> CSC:
-    indices = np.concatenate([np.sort(rows) for rows in draws]) if draws else _no_labels()
-    indptr = np.concatenate([[0], np.cumsum([len(rows) for rows in draws])]).astype(np.int64)
-    mask: CSC = CSC((np.ones(len(indices), dtype=bool), indices, indptr), shape=(n_rows, len(draws)))
-    return mask
 
 
 def _cut(order: IntArray, n_past: int, batch_size: int | None, n_batches: int | None) -> LabelStream:

@@ -95,7 +95,8 @@ class Tokens:
         values = mantissa.astype(np.float64) / FLOAT_POWERS[power]
         np.negative(values, out=values, where=negative)
         for position in np.flatnonzero(~simple):
-            values[position] = _slow_float(self.text(int(which[position])))
+            token = self.text(int(which[position]))  # ``nan`` and ``inf`` are words, not numbers, here
+            values[position] = float(token) if NUMBER.fullmatch(token) else np.nan
         return values, np.isfinite(values)
 
 
@@ -124,8 +125,3 @@ def _eight_digits(words: NDArray[np.uint64], lengths: NDArray[np.intp]) -> NDArr
     words *= U64(10000 * 2**32 + 1)
     words >>= U64(32)
     return words
-
-
-def _slow_float(token: bytes) -> float:
-    """``float`` of a decimal number, NaN for anything else (``nan`` and ``inf`` are words, not numbers, here)."""
-    return float(token) if NUMBER.fullmatch(token) else float("nan")

@@ -12,7 +12,7 @@ from streamlabel.errors import DataError
 from streamlabel.experiments.experiment import Experiment, Key, named
 from streamlabel.experiments.found_labels import Draw, DrawTask, draw_labels, f1_of, ranking, tasks
 from streamlabel.experiments.sets import NEWS_CORPUS
-from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, Plot
+from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, measure_plots, most
 from streamlabel.streaming.found import Examples
 from streamlabel.tagging.questions import choose_questions
 from streamlabel.types import FloatArray, IntArray
@@ -144,7 +144,7 @@ def _learn(draw: Draw, label: int, rows: IntArray, n_found: int) -> Callable[[In
 
 
 def _prepared(frame: Frame) -> Frame:
-    newest = frame[frame["protocol"] == frame.groupby("dataset")["protocol"].transform("max")]
+    newest = most(frame, "protocol")
     placed = newest.assign(panel=newest["dataset"] + ", from " + newest["start"])
     place = placed["start"].map(STARTS)
     return placed.assign(place=place).sort_values(["dataset", "place"], kind="stable").drop(columns="place")
@@ -153,28 +153,14 @@ def _prepared(frame: Frame) -> Frame:
 def _short(frame: Frame, compared: Frame) -> list[dict[str, str]]:
     """F1 and average precision before the first and after the last answer, a line a strategy, a column a set."""
     found: dict[tuple[str, str], dict[str, str]] = {}
-    most = int(frame["n_answers"].max())
+    last = int(frame["n_answers"].max())
     for (start, method), here in frame.groupby(["start", "method"], sort=False):
         line = found.setdefault((start, method), {"from": start, "questions": method})
         for dataset, part in here.groupby("dataset", sort=False):
             for one in MEASURES:
                 means = part.groupby("n_answers")[one.field].mean()
-                line[f"{dataset}: {one.title}"] = f"{means.loc[0]:.1f} to {means.loc[most]:.1f}"
+                line[f"{dataset}: {one.title}"] = f"{means.loc[0]:.1f} to {means.loc[last]:.1f}"
     return list(found.values())
-
-
-def _plot(measure: Measure) -> Plot:
-    return Plot(
-        measure.field.replace("_", "-"),
-        f"New labels: {measure.title} against the number of answers",
-        "n_answers",
-        measure.field,
-        "answers to questions",
-        f"{measure.title}, mean over labels (%)",
-        "The learner is the same; lines differ in who chooses the texts that are asked about. Bands are standard "
-        "errors over seeds.",
-        panel="panel",
-    )
 
 
 _ROWS = ("start", "method")
@@ -187,7 +173,15 @@ PAGE = PageSpec(
         "found": Pivot((Measure("n_yes", "yes among the answers"),), _ROWS, "n_answers", "", _TITLES),
         "short": _short,
     },
-    plots=tuple(map(_plot, MEASURES)),
+    plots=measure_plots(
+        MEASURES,
+        "New labels: {} against the number of answers",
+        "n_answers",
+        "answers to questions",
+        "The learner is the same; lines differ in who chooses the texts that are asked about. Bands are standard "
+        "errors over seeds.",
+        panel="panel",
+    ),
 )
 EXPERIMENT = Experiment(
     name="questions",

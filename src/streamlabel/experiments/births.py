@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,7 +142,8 @@ def births(data: DatedRows, year: int, years: int) -> list[Birth]:
         n_yes, n_later = int(np.sum(rows < stop)), int(np.sum(rows >= stop))
         if n_yes < LEAST_YES or n_yes == stop - start or n_later < LEAST_LATER:
             continue
-        judged = {age: part for age, part in _ages(data, day, stop, years).items() if _both(rows, part)}
+        parts = _ages(data, day, stop, years).items()
+        judged = {age: part for age, part in parts if 0 < _count(rows, part.start, part.stop) < part.stop - part.start}
         found.append(Birth(int(label), day, start, stop, judged))
     return found
 
@@ -154,9 +156,9 @@ def _ages(data: DatedRows, day: np.datetime64, stop: int, years: int) -> dict[in
     return {EVER: slice(stop, len(data.dates)), **parts}
 
 
-def _both(positives: IntArray, part: slice) -> bool:
-    n_yes = int(np.sum((positives >= part.start) & (positives < part.stop)))
-    return 0 < n_yes < part.stop - part.start
+def _count(positives: IntArray, begin: int, end: int) -> int:
+    """How many of these rows lie there."""
+    return int(np.sum((positives >= begin) & (positives < end)))
 
 
 @lru_cache(maxsize=1)
@@ -178,6 +180,13 @@ def load_by_date(name: str) -> DatedRows:
         source=name,
     )
     return by_date(whole)
+
+
+def fit_logistic(X: Any, answers: IntArray, C: float, class_weight: str | None = None) -> LogisticRegression:
+    """scikit-learn's logistic regression, as far as it comes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return LogisticRegression(C=C, class_weight=class_weight, solver="liblinear", max_iter=1000).fit(X, answers)
 
 
 @dataclass(frozen=True)
@@ -206,14 +215,10 @@ class LogisticAlone:
 
     def learn(self, X: CSR, answers: IntArray) -> tuple[FloatArray, float]:
         """Weights (d,) and intercept for 0/1 answers (n,)."""
-        model = LogisticRegression(C=self.C, solver="liblinear", max_iter=1000)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, answers)
+        model = fit_logistic(X, answers, self.C)
         return model.coef_[0], float(model.intercept_[0])
 
 
 def _able(positives: IntArray, begin: int, middle: int, end: int) -> bool:
-    n_yes = int(np.sum((positives >= begin) & (positives < middle)))
-    n_judged = int(np.sum((positives >= middle) & (positives < end)))
+    n_yes, n_judged = _count(positives, begin, middle), _count(positives, middle, end)
     return LEAST_YES <= n_yes < middle - begin and 0 < n_judged < end - middle

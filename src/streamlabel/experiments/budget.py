@@ -24,7 +24,7 @@ from streamlabel.experiments.budget_methods import (
 from streamlabel.experiments.compare import FEWEST_PAIRS, LOSES, comparisons
 from streamlabel.experiments.experiment import Experiment, Key, Option, Setting
 from streamlabel.experiments.sets import learnable, load_set, training_rows, unit_rows
-from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Pivot, Plot, Versus
+from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Pivot, Versus, measure_plots, most
 from streamlabel.experiments.tables import chosen, differences, standing_lines, with_spread
 from streamlabel.experiments.tuning import as_text
 from streamlabel.metrics.evaluate import evaluate
@@ -200,12 +200,11 @@ def drawn_rows(n_train: int, n_rows: int, seed: int) -> IntArray:
 
 BAR = 0.3  # points: no measure may fall further under BR ridge
 _ALONE = NAMES[OWN_RIDGE]
-_VERSUS = Versus(MEASURES, place="n_rows", where="{} rows")
 
 
 def _prepared(frame: Frame) -> Frame:
     """Of each set the records of its newest protocol; in those of the first, all new labels were the only columns."""
-    newest = frame[frame["protocol"] == frame.groupby("dataset")["protocol"].transform("max")]
+    newest = most(frame, "protocol")
     for one, over_all in zip(MEASURES, ALL_LABELS, strict=True):
         values = newest[one.field].astype(float)
         whole = newest[over_all.field].astype(float).where(newest["protocol"] > 1, values)
@@ -306,8 +305,8 @@ def _savings(frame: Frame, compared: Frame) -> list[dict[str, str]]:
                 alone = curves.loc[_ALONE][one.field].to_dict()
                 needed = rows_needed(alone, curves.loc[at, one.field])
                 least = "at most " if needed == min(alone) and alone[min(alone)] > curves.loc[at, one.field] else ""
-                most = "all" if max(alone) == n_train else str(max(alone))
-                words = f"more than {most}" if needed is None else f"{least}{needed:.0f} ({needed / n_rows:.1f}x)"
+                last = "all" if max(alone) == n_train else str(max(alone))
+                words = f"more than {last}" if needed is None else f"{least}{needed:.0f} ({needed / n_rows:.1f}x)"
                 line[one.title] = words
             found.append(line)
     return found
@@ -357,24 +356,6 @@ def _bar(frame: Frame, compared: Frame) -> str:
     return "missed" if (judged["gain"] < -BAR).any() else "met"
 
 
-def _chosen(frame: Frame, compared: Frame) -> list[dict[str, str]]:
-    return chosen(frame, lambda name, record: METHODS[SHOWN[name]].grid(record.n_rows))
-
-
-def _plot(measure: Measure) -> Plot:
-    return Plot(
-        measure.field.replace("_", "-"),
-        f"New labels: {measure.title} against the number of annotated rows",
-        "n_rows",
-        measure.field,
-        "annotated rows (log scale)",
-        f"{measure.title}, mean over new labels (%)",
-        "BR ridge is SLL without the past: the distance between the two is what the past gives. Bands are standard "
-        "errors over seeds.",
-        log_x=True,
-    )
-
-
 def _read_budgets(text: str) -> tuple[int | None, ...]:
     found: list[int | None] = []
     for part in text.split(","):
@@ -389,7 +370,7 @@ PAGE = PageSpec(
     prepare=_prepared,
     names=NAMES,
     order=tuple(SHOWN),
-    versus=_VERSUS,
+    versus=Versus(MEASURES, place="n_rows", where="{} rows"),
     tables={
         "gains": _gains,
         "short_gains": _short_gains,
@@ -398,12 +379,21 @@ PAGE = PageSpec(
         "savings": _savings,
         "falls": _falls,
         "lowest": _lowest,
-        "chosen": _chosen,
+        "chosen": lambda frame, compared: chosen(frame, lambda name, run: METHODS[SHOWN[name]].grid(run.n_rows)),
         "differences": differences,
         "standings": standing_lines,
     },
     facts={"bar": _bar, "protocol": _protocol},
-    plots=(_plot(MEASURES[3]), _plot(MEASURES[4])),
+    plots=measure_plots(
+        MEASURES[3:],
+        "New labels: {} against the number of annotated rows",
+        "n_rows",
+        "annotated rows (log scale)",
+        "BR ridge is SLL without the past: the distance between the two is what the past gives. Bands are standard "
+        "errors over seeds.",
+        over="new labels",
+        log_x=True,
+    ),
 )
 EXPERIMENT = Experiment(
     name="budget",

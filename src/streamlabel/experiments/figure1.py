@@ -32,16 +32,7 @@ from streamlabel.experiments.methods import (
 from streamlabel.experiments.sets import learnable, load_set
 from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, Plot, Versus, tuned_only
 from streamlabel.experiments.tables import chosen, differences, standing_lines
-from streamlabel.experiments.tuning import (
-    Rows,
-    all_columns,
-    as_text,
-    choose,
-    chosen_before,
-    learn_batch,
-    narrowed,
-    precisions,
-)
+from streamlabel.experiments.tuning import Rows, all_columns, as_text, learn_batch, narrowed, precisions, settled
 from streamlabel.metrics.evaluate import evaluate
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.types import CSR, FloatArray, IntArray
@@ -125,9 +116,9 @@ def run(task: Figure1Task, done: Mapping[Key, Figure1Record]) -> Iterator[Figure
     able = learnable(train.Y)
     method = METHODS[task.method]
     nothing = train.Y[:, :0]
-    parameters = chosen_before(method, (record.parameters for record in done.values()))
-    if parameters is None:
-        parameters = _parameters(task, X, train.Y)
+    halves = random_stream(train.n_labels, train.n_labels // 2, random_state=0)
+    parts = halves.past, halves.arriving  # chosen on the second half of the labels, after the first
+    parameters = settled(method, done.values(), X, train.Y, parts, tuned=task.tuned)
     for key in keys(task):
         if key in done:
             continue
@@ -153,15 +144,6 @@ def run(task: Figure1Task, done: Mapping[Key, Figure1Record]) -> Iterator[Figure
             seconds=wall,
             cpu_seconds=cpu,
         )
-
-
-def _parameters(task: Figure1Task, X: CSR, Y: CSR) -> Parameters:
-    """Chosen by one rule for all methods: on the second half of the labels, after the first half (order 0)."""
-    method = METHODS[task.method]
-    if not task.tuned:
-        return method.grid[0]
-    stream = random_stream(Y.shape[1], Y.shape[1] // 2, random_state=0)
-    return choose(method, X, Y[:, stream.past], Y[:, stream.arriving])
 
 
 def _one_by_one(

@@ -73,20 +73,15 @@ def tasks(setting: Setting) -> list[Figure2Task]:
     for dataset in setting.datasets:
         train, test = load_set(dataset)
         X = narrowed(train, test)[0]
-        sizes = PAST.get(asked_name(dataset)) or _sizes(train.n_labels)
+        sizes: tuple[int, ...] = PAST.get(asked_name(dataset), (train.n_labels // 4, train.n_labels // 2))
+        if asked_name(dataset) not in PAST and train.n_labels < 8:
+            raise DataError(f"{train.n_labels} labels; 8 or more are needed for past ones and new ones")
         sizes = sizes[:2] if setting.quick else sizes
         for name in to_run(asked, (*OWN, *PEERS), quick=setting.quick):
             kept = tuple(size for size in sizes if asked or not left_out(name, X, size, NEW))
             if kept:
                 found.append(Figure2Task(dataset, name, kept, setting.seeds, int(X.shape[1])))
     return found
-
-
-def _sizes(n_labels: int) -> tuple[int, ...]:
-    """A quarter and a half of the labels."""
-    if n_labels < 8:
-        raise DataError(f"{n_labels} labels; 8 or more are needed for past ones and new ones")
-    return (n_labels // 4, n_labels // 2)
 
 
 def keys(task: Figure2Task) -> list[Key]:
@@ -136,11 +131,6 @@ def _order(able: IntArray, n_past: int, most_past: int, seed: int) -> tuple[IntA
     if most_past + n_new > len(able):
         raise DataError(f"{len(able)} labels have a yes and a no; {most_past} past and {n_new} new ones are asked for")
     return order[n_new : n_new + n_past], order[:n_new]
-
-
-def _latest_cut(frame: Frame) -> Frame:
-    """Times on different numbers of features do not compare: of each set, those on as many as the last record has."""
-    return frame[frame["n_features"] == frame.groupby("dataset")["n_features"].transform("last")]
 
 
 def _times(frame: Frame, compared: Frame) -> list[dict[str, str]]:
@@ -211,7 +201,8 @@ def _limits(frame: Frame, compared: Frame) -> list[dict[str, str]]:
 
 
 PAGE = PageSpec(
-    prepare=_latest_cut,
+    # times on different numbers of features do not compare: of each set, those on as many as the last record has
+    prepare=lambda frame: frame[frame["n_features"] == frame.groupby("dataset")["n_features"].transform("last")],
     order=(*OWN, *PEERS),
     tables={"times": _times, "shapes": _shapes, "ratios": _ratios, "limits": _limits, "absent": absent},
     plots=(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -10,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from streamlabel.errors import DataError
-from streamlabel.experiments.births import load_by_date
+from streamlabel.experiments.births import fit_logistic, load_by_date
 from streamlabel.experiments.experiment import Setting
 from streamlabel.experiments.sets import NEWS_CORPUS, load_set, unit_rows, used_name
 from streamlabel.metrics.auc import label_auc, label_average_precision
@@ -174,10 +172,7 @@ def negatives(pool: IntArray, yes: IntArray, rng: np.random.Generator, each: int
 
 def logistic(yes: Any, no: Any, strength: tuple[float, str | None]) -> LogisticRegression:
     """scikit-learn's logistic regression on rows for yes and no."""
-    model = LogisticRegression(C=strength[0], class_weight=strength[1], solver="liblinear", max_iter=1000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(stack(yes, no), np.repeat([1, 0], [yes.shape[0], no.shape[0]]))
+    return fit_logistic(stack(yes, no), np.repeat([1, 0], [yes.shape[0], no.shape[0]]), *strength)
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,9 @@ class Retraining(_Fitting):
         self._X, self._Y_past = X, Y_past
 
     def arrive(self, Y_new: CSR) -> None:
-        self._model = self._make().fit(self._X, _all_labels(self._Y_past, Y_new))
+        labels = sparse.csr_array(sparse.hstack((self._Y_past, Y_new), format="csr"))
+        labels.sort_indices()
+        self._model = self._make().fit(self._X, labels)
         self._n_new = Y_new.shape[1]
 
     def scores(self, X: CSR) -> FloatArray:
@@ -142,12 +144,6 @@ class Refitting(Retraining):
     def start(self, X: CSR, Y_past: CSR) -> None:
         super().start(X, Y_past)
         self._model.prepare(X)
-
-
-def _all_labels(Y_past: CSR, Y_new: CSR) -> CSR:
-    labels = sparse.csr_array(sparse.hstack((Y_past, Y_new), format="csr"))
-    labels.sort_indices()
-    return labels
 
 
 @dataclass(frozen=True)
@@ -199,10 +195,6 @@ def _br_ridge(parameters: Parameters, seed: int) -> Learner:
     return Adding(BinaryRelevance(random_state=seed, **parameters))  # the factor of the rows is kept
 
 
-def _br_loss(parameters: Parameters, seed: int, *, loss: str) -> Learner:
-    return Apart(partial(BinaryRelevance, loss=loss, random_state=seed, **parameters))
-
-
 def _leml(parameters: Parameters, seed: int) -> Learner:
     return Refitting(LEML(random_state=seed, **parameters))
 
@@ -211,30 +203,20 @@ def _sleec(parameters: Parameters, seed: int) -> Learner:
     return Retraining(partial(SLEEC, random_state=seed, **parameters))
 
 
-def _one_vs_rest(parameters: Parameters, seed: int, *, kind: str) -> Learner:
-    return Apart(partial(OneVsRest, kind, seed=seed, **parameters))
+def _fitting(
+    how: Callable[..., Learner], model: Callable[..., Any], parameters: Parameters, seed: int, *, takes: str = "seed",
+    **fixed: Any,
+) -> Learner:  # fmt: skip
+    """A model that is made when labels arrive; ``takes`` is what it calls its seed, "" where it has none."""
+    return how(partial(model, **fixed, **({takes: seed} if takes else {}), **parameters))
 
 
-def _napkin_br(parameters: Parameters, seed: int) -> Learner:
-    return Apart(partial(NapkinXC, "BR", seed=seed, **parameters))
-
-
-def _napkin_tree(parameters: Parameters, seed: int) -> Learner:
-    return Retraining(partial(NapkinXC, "PLT", seed=seed, **parameters))
-
-
-def _omikuji(parameters: Parameters, seed: int) -> Learner:
-    return Retraining(partial(Omikuji, **parameters))
-
-
-def _river(parameters: Parameters, seed: int) -> Learner:
-    return Apart(partial(River, seed=seed, **parameters))
-
-
+_of_loss = partial(_fitting, Apart, BinaryRelevance, takes="random_state")
 _PAPER: dict[str, Any] = {"metric": None, "loss": "squared", "start": "alternating", "coupled": True}
 _BETAS = ("auto", 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 _LAMS = ("auto", 0.001, 0.01)  # "auto" is 0.003
 _LOSS_BETAS = ("auto", 0.03, 0.1, 0.3, 1.0, 3.0)
+_PEER_STRENGTHS = (3.0, 1.0, 10.0, 0.3, 30.0)
 
 _SLOW = 3 * 10**8  # about eight minutes of a core
 _OWN_METHODS = (
@@ -249,11 +231,11 @@ _OWN_METHODS = (
     ),
     Method(BR, _br_ridge, _grid(beta=_BETAS), independent=True),
     Method(
-        "BR logistic", partial(_br_loss, loss="logistic"), _grid(beta=_LOSS_BETAS),
+        "BR logistic", partial(_of_loss, loss="logistic"), _grid(beta=_LOSS_BETAS),
         independent=True, apart=True, most_cells=_SLOW,
     ),
     Method(
-        "BR squared hinge", partial(_br_loss, loss="squared_hinge"), _grid(beta=_LOSS_BETAS),
+        "BR squared hinge", partial(_of_loss, loss="squared_hinge"), _grid(beta=_LOSS_BETAS),
         independent=True, apart=True, most_cells=_SLOW,
     ),
     Method(
@@ -267,26 +249,29 @@ _OWN_METHODS = (
 )  # fmt: skip
 _PEER_METHODS = (
     Method(
-        "scikit-learn logistic", partial(_one_vs_rest, kind="logistic"), _grid(C=(3.0, 1.0, 10.0, 0.3, 30.0)),
+        "scikit-learn logistic", partial(_fitting, Apart, OneVsRest, kind="logistic"), _grid(C=_PEER_STRENGTHS),
         independent=True, apart=True, most_cells=_SLOW,
     ),
     Method(
-        "scikit-learn SVM", partial(_one_vs_rest, kind="svm"), _grid(C=(0.3, 0.1, 1.0, 0.03, 3.0)),
+        "scikit-learn SVM", partial(_fitting, Apart, OneVsRest, kind="svm"), _grid(C=(0.3, 0.1, 1.0, 0.03, 3.0)),
         independent=True, apart=True, random=True, most_cells=_SLOW,
     ),
     Method(
-        "napkinXC BR", _napkin_br, _grid(liblinear_c=(3.0, 1.0, 10.0, 0.3, 30.0)),
+        "napkinXC BR", partial(_fitting, Apart, NapkinXC, kind="BR"), _grid(liblinear_c=_PEER_STRENGTHS),
         apart=True, most_cells=_SLOW, package="napkinxc",
     ),
     Method(
-        "napkinXC tree", _napkin_tree, _grid(liblinear_c=(3.0, 1.0, 10.0, 0.3, 30.0)),
+        "napkinXC tree", partial(_fitting, Retraining, NapkinXC, kind="PLT"), _grid(liblinear_c=_PEER_STRENGTHS),
         retrains=True, random=True, most_cells=4 * _SLOW, package="napkinxc",
     ),
     Method(
-        "omikuji", _omikuji, _grid(linear_c=(0.3, 0.1, 1.0, 3.0)),
+        "omikuji", partial(_fitting, Retraining, Omikuji, takes=""), _grid(linear_c=(0.3, 0.1, 1.0, 3.0)),
         retrains=True, random=True, most_cells=4 * _SLOW, package="omikuji",
     ),
-    Method("river", _river, _grid(rate=(1.0, 0.1, 5.0, 0.02, 25.0)), apart=True, random=True, package="river"),
+    Method(
+        "river", partial(_fitting, Apart, River), _grid(rate=(1.0, 0.1, 5.0, 0.02, 25.0)),
+        apart=True, random=True, package="river",
+    ),
 )  # fmt: skip
 METHODS = {method.name: method for method in (*_OWN_METHODS, *_PEER_METHODS)}
 OWN = tuple(method.name for method in _OWN_METHODS)

@@ -22,7 +22,7 @@ from streamlabel.experiments.found_labels import (
     yes_rows,
 )
 from streamlabel.experiments.sets import NEWS_CORPUS
-from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Pivot, Plot, Versus
+from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Pivot, Versus, measure_plots, most
 from streamlabel.experiments.tables import differences
 from streamlabel.types import FloatArray, IntArray
 
@@ -118,10 +118,6 @@ def run(task: DrawTask, done: Collection[Key] = ()) -> Iterator[NameRecord]:
         yield NameRecord(**named(KEY, key), n_labels=len(found), auc=auc, average_precision=average_precision)
 
 
-def _prepared(frame: Frame) -> Frame:
-    return frame[frame["protocol"] == frame.groupby("dataset")["protocol"].transform("max")]
-
-
 def _short(frame: Frame, compared: Frame) -> list[dict[str, str]]:
     """Average precision, a line a method, a column a number of yes."""
     means = frame.groupby(["dataset", "method", "n_yes"], sort=False)["average_precision"].mean()
@@ -134,21 +130,8 @@ def _short(frame: Frame, compared: Frame) -> list[dict[str, str]]:
     return [{name: found[key].get(name, "") for name in columns} for key in order]
 
 
-def _plot(measure: Measure) -> Plot:
-    return Plot(
-        measure.field.replace("_", "-"),
-        f"New labels: {measure.title} against the number of yes",
-        "n_yes",
-        measure.field,
-        "yes that were found",
-        f"{measure.title}, mean over labels (%)",
-        "What a name gives is the distance from SLL without it. Where the logistic regression is given the name, it is "
-        "another text for yes. Bands are standard errors over seeds.",
-    )
-
-
 PAGE = PageSpec(
-    prepare=_prepared,
+    prepare=lambda frame: most(frame, "protocol"),
     order=tuple(METHODS),
     versus=Versus(MEASURES, place="n_yes", where="{} yes"),
     tables={
@@ -156,7 +139,14 @@ PAGE = PageSpec(
         "short": _short,
         "differences": differences,
     },
-    plots=tuple(map(_plot, MEASURES)),
+    plots=measure_plots(
+        MEASURES,
+        "New labels: {} against the number of yes",
+        "n_yes",
+        "yes that were found",
+        "What a name gives is the distance from SLL without it. Where the logistic regression is given the name, it is "
+        "another text for yes. Bands are standard errors over seeds.",
+    ),
 )
 EXPERIMENT = Experiment(
     name="names",

@@ -25,7 +25,7 @@ from streamlabel.experiments.sets import described_sets, looked_at, used_name
 from streamlabel.experiments.spec import Frame, PageSpec
 from streamlabel.experiments.tables import Sections, markdown, sections, standing_cells
 
-# What matters most to a user first.
+# What matters most to a user first; others come last.
 ORDER = ("budget", "questions", "names", "table2", "figure1", "figure2", "timeline", "table3", "bounds")
 QUICK = "> Made with `--quick`: a small grid whose figures decide nothing."
 _PLACE = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
@@ -61,12 +61,13 @@ def page_template(name: str) -> str:
 class Results:
     """The records of an experiment as frames, and what the placeholders of its page stand for.
 
-    drawn : title and path of every picture that was asked for
+    drawn : title and path of every picture that was asked for;   missing : why there are none, or ""
     """
 
     experiment: Experiment[Any, Any]
     records: Sequence[Any]
     drawn: dict[str, Path] = field(default_factory=dict)
+    missing: str = ""
 
     @property
     def spec(self) -> PageSpec:
@@ -93,13 +94,17 @@ class Results:
         return markdown(self.sections(name), level) if name in self.spec.tables else None
 
     def draw(self, name: str, folder: Path, beside: Path, forms: tuple[str, ...]) -> str | None:
-        """The link to a picture, which is drawn; "" where there is nothing to draw."""
+        """The link to a picture, which is drawn; "" where there is nothing to draw, or no matplotlib."""
         for plot in self.spec.plots:
             if plot.name == name:
                 frame = plot.of(self.frame, self.compared) if self.records else ()
                 if not len(frame):
                     return ""
-                paths = draw(plot, frame, folder, self.experiment.name, forms)
+                try:
+                    paths = draw(plot, frame, folder, self.experiment.name, forms)
+                except MissingExtraError as error:
+                    self.missing = f"no pictures: {error}"
+                    return ""
                 self.drawn |= {path.name: path for path in paths}
                 return f"![{plot.title}]({Path(os.path.relpath(paths[0], beside)).as_posix()})"
         return None
@@ -148,47 +153,42 @@ def write_results(experiment: Experiment[Any, Any], file: RecordFile[Any], out: 
     results = Results(experiment, file.sorted_records)
     written: dict[str, str] = {}
     data: dict[str, Any] = {"experiment": experiment.name, "n_records": len(results.records)}
-    missing: list[str] = []
+    text = missing = ""
     try:
         pandas()
-        text, data = page_text(results, origin, out, missing), results.data
+        text, data = page_text(results, origin, out), results.data
+        missing = results.missing
         written = {f"{experiment.name}.md": text}
-        written[f"{experiment.name}.json"] = json.dumps(data, indent=2, allow_nan=False, default=_number) + "\n"
+        written[f"{experiment.name}.json"] = (
+            json.dumps(data, indent=2, allow_nan=False, default=lambda value: value.item()) + "\n"
+        )
     except MissingExtraError as error:
-        missing.append(f"no page: {error}")
-        text = ""
+        missing = f"no page: {error}"
     with keeping(out):
         for name, content in written.items():
             write_whole(out / name, content)
         write_origin(dataclasses.replace(origin, n_records=len(results.records)), path)
     files = (*(out / name for name in written), path, *results.drawn.values())
-    return Outcome(text, data, files, missing[0] if missing else "")
+    return Outcome(text, data, files, missing)
 
 
-def _number(value: Any) -> Any:
-    return value.item()
-
-
-def page_text(results: Results, origin: Origin, folder: Path, missing: list[str]) -> str:
-    """The page of one experiment, whose pictures are drawn into the folder; says where all its runs were quick.
-
-    missing : gets a sentence where pictures cannot be drawn
-    """
+def page_text(results: Results, origin: Origin, folder: Path) -> str:
+    """The page of one experiment, whose pictures are drawn into the folder; says where all its runs were quick."""
     name, template = results.experiment.name, results.spec.template
     words = template.read_text(encoding="utf-8") if template else page_template(name)
-    text = fill(words, lambda place: _in_page(results, place, folder, missing), f"the page of {name}")
+
+    def value(place: str) -> str | None:
+        if not place.startswith("plot "):
+            return results.value(place)
+        return results.draw(place.removeprefix("plot "), folder, folder, ("png", "svg"))
+
+    return _marked(fill(words, value, f"the page of {name}"), origin.is_quick)
+
+
+def _marked(text: str, quick: bool) -> str:
+    """The page, with a line below its title where all runs were quick."""
     title, _, rest = text.partition("\n\n")
-    return f"{title}\n\n{QUICK}\n\n{rest}" if origin.is_quick else text
-
-
-def _in_page(results: Results, name: str, out: Path, missing: list[str]) -> str | None:
-    if not name.startswith("plot "):
-        return results.value(name)
-    try:
-        return results.draw(name.removeprefix("plot "), out, out, ("png", "svg"))
-    except MissingExtraError as error:
-        missing.append(f"no pictures: {error}")
-        return ""
+    return f"{title}\n\n{QUICK}\n\n{rest}" if quick else text
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def write_report(
     """
     words = page_template("report") if template is None else template.read_text(encoding="utf-8")
     whole = _Whole(folder, out, pictures)
-    for name, registered in sorted(experiments.items(), key=lambda item: _place(item[0])):
+    for name, registered in sorted(experiments.items(), key=lambda item: (*ORDER, item[0]).index(item[0])):
         path = folder / f"{name}.jsonl"
         experiment = registered.load() if path.is_file() else None
         records = read_records(path, experiment.record, experiment.key) if experiment else []
@@ -240,21 +240,13 @@ def write_report(
         )
     pandas()
     text = fill(words, whole.value, str(template or "the template of the report"))
-    if all(origin.is_quick for origin in whole.origins.values()):
-        title, _, rest = text.partition("\n\n")
-        text = f"{title}\n\n{QUICK}\n\n{rest}"
-    data = whole.data
-    notes: list[str] = []
+    text = _marked(text, all(origin.is_quick for origin in whole.origins.values()))
+    data, missing = whole.data, next((one.missing for one in whole.found.values() if one.missing), "")
     if pages is not None:
         for name, results in whole.found.items():
-            write_whole(pages / f"{name}.md", page_text(results, whole.origins[name], pages, notes))
+            write_whole(pages / f"{name}.md", page_text(results, whole.origins[name], pages))
     write_whole(out, text)
-    return Report(text, data, tuple(whole.not_run), whole.missing)
-
-
-def _place(name: str) -> int:
-    """On the page; an experiment that is not in the order comes last."""
-    return ORDER.index(name) if name in ORDER else len(ORDER)
+    return Report(text, data, tuple(whole.not_run), missing)
 
 
 class _Whole:
@@ -265,12 +257,11 @@ class _Whole:
         self.found: dict[str, Results] = {}
         self.origins: dict[str, Origin] = {}
         self.not_run: list[str] = []
-        self.missing = ""
         self._said: frozenset[str] = frozenset()  # of the experiments that were not run: a page says it once
 
     def value(self, place: str) -> str | None:
         own = {
-            "sets": self._sets,
+            "sets": lambda: markdown({"": described_sets(self.datasets)}),
             "by_rows": self._by_rows,
             "leads": self._leads,
             "standings": self._standings,
@@ -294,11 +285,7 @@ class _Whole:
         results = self.found[experiment]
         if kind != "plot":
             return results.value(part, "####")
-        try:
-            return results.draw(part, self.pictures, self.out.parent, ("png",))
-        except MissingExtraError as error:
-            self.missing = f"no pictures: {error}"
-            return ""
+        return results.draw(part, self.pictures, self.out.parent, ("png",))
 
     @property
     def datasets(self) -> list[str]:
@@ -307,9 +294,6 @@ class _Whole:
     @property
     def compared(self) -> dict[str, Frame]:
         return {name: one.compared for name, one in self.found.items()}
-
-    def _sets(self) -> str:
-        return markdown({"": described_sets(self.datasets)})
 
     @property
     def _advice(self) -> Frame:

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -102,21 +103,16 @@ def run_experiment(
 _Item = tuple[Any, Mapping[Key, Any]]  # a task, or a part of one, with the finished records of the task
 
 
-@dataclass(frozen=True)
-class _Rest:
-    """What a worker is given: calls ``run`` with an item."""
-
-    run: Callable[[Any, Mapping[Key, Any]], Iterator[Any]]
-
-    def __call__(self, item: _Item) -> Iterator[Any]:
-        return self.run(*item)
+def _run(run: Callable[[Any, Mapping[Key, Any]], Iterator[Any]], item: _Item) -> Iterator[Any]:
+    """What a worker is given, with the ``run`` of its experiment."""
+    return run(*item)
 
 
 class _Work:
     """What is to be run now, and the parts of tasks that wait for the first record of their task."""
 
     def __init__(self, experiment: Experiment[Any, Any], file: RecordFile[Any], *, divided: bool) -> None:
-        self.run = _Rest(experiment.run)
+        self.run = partial(_run, experiment.run)
         self.now: list[_Item] = []
         self._keys, self._key_of = experiment.keys, file.key
         self._parts = experiment.parts if divided else None

@@ -5,7 +5,7 @@ The name of a set in a record says what was used: ``mediamill``, or ``mediamill 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -141,17 +141,15 @@ def load_set(name: str) -> tuple[Dataset, Dataset]:
         return corpus_sets(0, _TEXTS, _TEST_SHARE)
     used = used_name(name)
     if used == TWIN:
-        train, test = _twin_parts(asked_name(name))
-        return train, test
+        return _twin_parts(asked_name(name))
     return load_catalogue_set(used, "train"), load_catalogue_set(used, "test")
 
 
-def _twin_parts(name: str) -> Iterator[Dataset]:
+def _twin_parts(name: str) -> tuple[Dataset, Dataset]:
     entry = find_entry(name)
     n_train, n_test = entry.n_rows["train"], entry.n_rows["test"]
     whole = make_twin(n_train + n_test, entry.n_features, entry.n_labels, _TWIN_FEATURES, _TWIN_LABELS)
-    yield whole.take_rows(np.arange(n_train))
-    yield whole.take_rows(np.arange(n_train, n_train + n_test))
+    return whole.take_rows(np.arange(n_train)), whole.take_rows(np.arange(n_train, n_train + n_test))
 
 
 def corpus_sets(seed: int, n_texts: int = 3000, test_share: float = 1 / 3) -> tuple[Dataset, Dataset]:

@@ -5,7 +5,7 @@ Nothing here needs pandas: `tables`, `compare`, `plots` and `report` make frames
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -120,6 +120,24 @@ class PageSpec:
     order: tuple[str, ...] = ()
     prepare: Callable[[Frame], Frame] = lambda frame: frame
     template: Path | None = None
+
+
+def measure_plots(
+    measures: Iterable[Measure], title: str, x: str, x_label: str, caption: str, *, over: str = "labels", **looks: Any
+) -> tuple[Plot, ...]:
+    """Means over labels against ``x``, a plot a measure, which is ``{}`` in the title; looks : further fields."""
+    return tuple(
+        Plot(
+            one.field.replace("_", "-"), title.format(one.title), x, one.field, x_label,
+            f"{one.title}, mean over {over} (%)", caption, **looks,
+        )
+        for one in measures
+    )  # fmt: skip
+
+
+def most(frame: Frame, field: str) -> Frame:
+    """Of each set the records whose field is as high as it gets there: of the newest protocol, or the largest batch."""
+    return frame[frame[field] == frame.groupby("dataset")[field].transform("max")]
 
 
 def tuned_only(frame: Frame) -> Frame:

@@ -33,9 +33,9 @@ from streamlabel.experiments.methods import (
 )
 from streamlabel.experiments.paper import DSLL, MISPRINTS, PAPER, PAPER_PAST, paper_figure
 from streamlabel.experiments.sets import asked_name, learnable, load_set, used_name
-from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, Plot, Versus, tuned_only
+from streamlabel.experiments.spec import Frame, Measure, PageSpec, Pivot, Plot, Versus, most, tuned_only
 from streamlabel.experiments.tables import chosen, differences, standing_lines
-from streamlabel.experiments.tuning import Started, as_text, choose, chosen_before, narrowed, precisions
+from streamlabel.experiments.tuning import Started, as_text, narrowed, precisions, settled
 from streamlabel.metrics.decisions import hamming_loss
 from streamlabel.metrics.evaluate import evaluate
 from streamlabel.types import CSR, FloatArray, IntArray
@@ -135,9 +135,7 @@ def parts(task: Table2Task) -> list[Table2Task]:
 def run(task: Table2Task, done: Mapping[Key, Table2Record]) -> Iterator[Table2Record]:
     data = _Set(task)
     method = sized(METHODS[task.method], task.n_past)
-    parameters = chosen_before(method, (record.parameters for record in done.values()))
-    if parameters is None:
-        parameters = data.choose(method) if task.tuned else method.grid[0]
+    parameters = settled(method, done.values(), data.X, data.train.Y, data.order(0), tuned=task.tuned)
     for seed in task.seeds:
         missing = [b for b in task.batches if (task.dataset, task.method, seed, b, task.tuned) not in done]
         if missing:
@@ -156,10 +154,6 @@ class _Set:
         """The past labels, and those of the largest batch."""
         stream = random_stream(self.train.n_labels, self.task.n_past, random_state=seed)
         return stream.past, stream.arriving[: self.task.largest]
-
-    def choose(self, method: Method) -> Parameters:
-        past, new = self.order(0)
-        return choose(method, self.X, self.train.Y[:, past], self.train.Y[:, new])
 
     def measure(self, method: Method, parameters: Parameters, seed: int, batches: list[int]) -> Iterator[Table2Record]:
         past, new = self.order(seed)
@@ -202,17 +196,13 @@ def _prepared(frame: Frame) -> Frame:
     return tuned_only(frame).assign(hamming=lambda found: found["hamming"].astype(float))
 
 
-def _largest(frame: Frame) -> Frame:
-    return frame[frame["batch"] == frame.groupby("dataset")["batch"].transform("max")]
-
-
 def _own(frame: Frame) -> Frame:
     return frame[frame["method"].isin(OWN)]
 
 
 def _short(frame: Frame, compared: Frame) -> list[dict[str, str]]:
     """P@1 of every method at the largest batch, a column a set; the best of a set is marked."""
-    means = _largest(frame).groupby(["method", "dataset"], sort=False)["p1"].mean().unstack(sort=False)
+    means = most(frame, "batch").groupby(["method", "dataset"], sort=False)["p1"].mean().unstack(sort=False)
     best = means.round(1).max()
     return [
         {"method": method}
@@ -275,7 +265,7 @@ PAGE = PageSpec(
     tables={
         "precisions": Pivot(_PRECISIONS, columns="batch", titles=_BATCHES, keep=_own),
         "shares": Pivot((*_SHARES, _HAMMING), columns="batch", titles=_BATCHES, keep=_own),
-        "everybody": Pivot((*_PRECISIONS, *_SHARES, _HAMMING), keep=_largest),
+        "everybody": Pivot((*_PRECISIONS, *_SHARES, _HAMMING), keep=lambda frame: most(frame, "batch")),
         "short": _short,
         "differences": differences,
         "standings": standing_lines,

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from streamlabel.errors import NotFoundError
-from streamlabel.experiments.experiment import Experiment, Key, Option, Setting
+from streamlabel.experiments.experiment import Experiment, Key, Option, Setting, named
 from streamlabel.experiments.paper import NEIGHBOURS
 from streamlabel.experiments.sets import NEWS_CORPUS, asked_name, load_set
 from streamlabel.experiments.spec import Frame, PageSpec, Plot
@@ -109,7 +109,8 @@ def run_on(task: NeighbourTask, train: Dataset, done: Collection[Key] = ()) -> I
     counted = train.Y.astype(np.int64)
     together = (counted.T @ counted).toarray()  # rows with both labels
     references: dict[tuple[str, float], Code] = {}
-    for dataset, label, view, coding, lam, seed in missing:
+    for place in missing:
+        _, label, view, coding, lam, seed = place
         number = names.index(label)
         if (label, lam) not in references:
             references[label, lam] = _code(train.Y, number, _others(train, number), lam, CENTRED)
@@ -117,21 +118,15 @@ def run_on(task: NeighbourTask, train: Dataset, done: Collection[Key] = ()) -> I
         code = _code(train.Y if rows is None else train.Y[rows], number, others, lam, coding)
         if view == OF_PAPER:
             weights = dict(code)
-            code_shown = [(j, weights.get(j, 0.0)) for j in map(names.index, _paper(dataset, label))]
+            code_shown = [(j, weights.get(j, 0.0)) for j in map(names.index, _paper(task.dataset, label))]
         else:
             code_shown = code
         for rank in range(1, N_NEIGHBOURS + 1):
-            if (dataset, label, view, coding, lam, seed, rank) not in done:
+            if (*place, rank) not in done:
                 reference, weight = _at(references[label, lam], rank)
                 neighbour, own_weight = _at(code_shown, rank)
                 yield NeighbourRecord(
-                    dataset=dataset,
-                    label=label,
-                    view=view,
-                    coding=coding,
-                    lam=lam,
-                    seed=seed,
-                    rank=rank,
+                    **named(KEY, (*place, rank)),
                     neighbour=names[neighbour] if neighbour >= 0 else "",
                     weight=own_weight,
                     code_size=len(code),

@@ -108,17 +108,12 @@ def pivot(frame: Frame, spec: Pivot) -> Sections:
             cells = _cells(here, spec, measure, [*spec.rows, spec.columns])
             heading = spec.titles.get(spec.columns, "{}")
             wide: dict[str, dict[Any, str]] = {}
-            for value in _values(here[spec.columns]):
+            found = list(here[spec.columns].unique())  # numbers by size, words as they come
+            for value in found if any(isinstance(one, str) for one in found) else sorted(found):
                 wide[heading.format(value)] = {key[:-1]: cell for key, cell in cells.items() if key[-1] == value}
             if any(cells.values()):
                 parts[f"{dataset}: {measure.title}"] = _lines(wide, spec)
     return parts
-
-
-def _values(column: Frame) -> list[Any]:
-    """Numbers by size, words as they come."""
-    found = list(column.unique())
-    return found if any(isinstance(value, str) for value in found) else sorted(found)
 
 
 def _cells(here: Frame, spec: Pivot, measure: Measure, fields: list[str]) -> dict[Any, str]:

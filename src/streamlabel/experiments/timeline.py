@@ -31,12 +31,12 @@ from streamlabel.experiments.births import (
 from streamlabel.experiments.compare import mean_and_error
 from streamlabel.experiments.experiment import Experiment, Key, Option, Setting, named
 from streamlabel.experiments.sets import NEWS_CORPUS
-from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Plot, Versus
+from streamlabel.experiments.spec import LEARNER, Frame, Measure, PageSpec, Versus, measure_plots
 from streamlabel.experiments.tables import standing_lines, with_spread
 from streamlabel.metrics.auc import label_auc, label_average_precision
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.trials import LAM, RECIPES
-from streamlabel.types import CSR, FloatArray
+from streamlabel.types import FloatArray
 
 STARTS: Mapping[str, tuple[int, ...]] = {NEWS_CORPUS: (2020,)}
 USUAL_STARTS = (1985, 1995)
@@ -161,7 +161,10 @@ class _Stream:
             facts.append(self._facts(birth, int(answers.sum())))
         first = min(birth.stop for birth in chunk)
         later = self._data.X[first:]
-        scores = {method: _newest_scores(model, later, len(chunk)) for method, model in self._models.items()}
+        scores = {
+            method: np.asarray(later @ model.coef_[-len(chunk) :].T) + model.intercept_[-len(chunk) :]
+            for method, model in self._models.items()
+        }
         if lines:
             scores[LOGISTIC] = np.asarray(later @ np.column_stack(lines))
         for column, (birth, fact) in enumerate(zip(chunk, facts, strict=True)):
@@ -201,10 +204,6 @@ def _record(key: Key, facts: dict[str, Any], truth: FloatArray, scores: FloatArr
         auc=100.0 * float(label_auc(truth, scores)[0]),
         average_precision=100.0 * float(label_average_precision(truth, scores)[0]),
     )
-
-
-def _newest_scores(model: StreamingLabelClassifier, X: CSR, n_labels: int) -> FloatArray:
-    return np.asarray(X @ model.coef_[-n_labels:].T) + model.intercept_[-n_labels:]
 
 
 def _fingerprint(scores: FloatArray) -> str:
@@ -339,22 +338,6 @@ def _drawn(frame: Frame, compared: Frame) -> Frame:
     )
 
 
-def _plot(measure: Measure) -> Plot:
-    return Plot(
-        measure.field.replace("_", "-"),
-        f"Labels by age: {measure.title} on rows that followed",
-        "age",
-        measure.field,
-        "years since the label's first row, from",
-        f"{measure.title}, mean over labels (%)",
-        "A label is annotated in its first years and judged on later rows, by its age. Where SLL did not use the past, "
-        f"it is BR ridge and the two lie on each other. Points rest on {FEWEST_LABELS} labels or more; bands are "
-        "standard errors over labels.",
-        panel="run",
-        of=_drawn,
-    )
-
-
 PAGE = PageSpec(
     prepare=_prepared,
     names=NAMES,
@@ -368,7 +351,17 @@ PAGE = PageSpec(
         "always_summary": _ages(_PAIR, (EVER,)),
         "standings": standing_lines,
     },
-    plots=(_plot(_MEASURES[0]), _plot(_MEASURES[1])),
+    plots=measure_plots(
+        _MEASURES,
+        "Labels by age: {} on rows that followed",
+        "age",
+        "years since the label's first row, from",
+        "A label is annotated in its first years and judged on later rows, by its age. Where SLL did not use the past, "
+        f"it is BR ridge and the two lie on each other. Points rest on {FEWEST_LABELS} labels or more; bands are "
+        "standard errors over labels.",
+        panel="run",
+        of=_drawn,
+    ),
 )
 EXPERIMENT = Experiment(
     name="timeline",

@@ -130,10 +130,18 @@ def choose(method: Method, X: CSR, Y_past: CSR, Y_new: CSR) -> Parameters:
     return method.grid[max(found, key=lambda i: (found[i], -i))]
 
 
-def chosen_before(method: Method, texts: Iterable[str]) -> Parameters | None:
-    """The candidate that finished records were made with (`as_text`): a run that goes on does not choose again."""
-    known = frozenset(texts)
-    return next((candidate for candidate in method.grid if as_text(candidate) in known), None)
+def settled(
+    method: Method, done: Iterable[Any], X: CSR, Y: CSR, parts: tuple[IntArray, IntArray], *, tuned: bool
+) -> Parameters:
+    """The candidate that finished records were made with: a run that goes on does not choose again.
+
+    Else the one that is chosen on ``parts`` of the labels, past and new ones; where none is (``tuned``), the first.
+    """
+    known = {record.parameters for record in done}
+    for candidate in method.grid:
+        if as_text(candidate) in known:
+            return candidate
+    return choose(method, X, *(Y[:, labels] for labels in parts)) if tuned else method.grid[0]
 
 
 def _judged(method: Method, rows: Rows) -> Iterator[tuple[int, tuple[float, ...]]]:

@@ -14,8 +14,9 @@ The macro mean divides by the labels that are left; it is NaN when none is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, Literal, overload
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 from scipy import sparse
@@ -241,6 +242,9 @@ class MicroAccumulator:
         return Order(self._indptr, self._below, self._not_above, *within, self.n_cells)
 
 
+Accumulator = TypeVar("Accumulator", LabelAccumulator, MicroAccumulator)
+
+
 def _check_true_scores(scores_of_true: Any) -> FloatArray:
     values: FloatArray = np.asarray(as_block(np.reshape(scores_of_true, (1, -1)), name="scores_of_true"))[0]
     return values
@@ -249,7 +253,7 @@ def _check_true_scores(scores_of_true: Any) -> FloatArray:
 def _by_labels(truth: CSR, scores: Any) -> Iterator[LabelAccumulator]:
     """Counted accumulators for consecutive labels: one for all with RowBlocks, else one per block of columns."""
     if isinstance(scores, RowBlocks):
-        yield _second_reading(truth, scores)
+        yield _read_twice(truth, scores, partial(LabelAccumulator, truth))
         return
     for part, block in iter_parts(truth, scores, axis=1):
         accumulator = LabelAccumulator(part, true_scores(part, block))
@@ -257,20 +261,16 @@ def _by_labels(truth: CSR, scores: Any) -> Iterator[LabelAccumulator]:
         yield accumulator
 
 
-def _second_reading(truth: CSR, scores: RowBlocks) -> LabelAccumulator:
-    require_replay(scores)
-    of_true = [true_scores(part, block) for part, block in iter_parts(truth, scores)]
-    accumulator = LabelAccumulator(truth, np.concatenate(of_true))
-    for _, block in iter_parts(truth, scores):
-        accumulator.update_checked(block)
-    return accumulator
-
-
 def _micro(truth: CSR, scores: Any) -> MicroAccumulator:
+    return _read_twice(truth, scores, MicroAccumulator)
+
+
+def _read_twice(truth: CSR, scores: Any, make: Callable[[FloatArray], Accumulator]) -> Accumulator:
+    """An accumulator, made of the scores of all true cells, that has counted all blocks."""
     require_replay(scores)
     axis = int(isinstance(scores, ColumnBlocks))
     of_true = [true_scores(part, block) for part, block in iter_parts(truth, scores, axis=axis)]
-    accumulator = MicroAccumulator(np.concatenate(of_true))
+    accumulator = make(np.concatenate(of_true))
     for _, block in iter_parts(truth, scores, axis=axis):
         accumulator.update_checked(block)
     return accumulator

@@ -111,12 +111,8 @@ def _second_reading(truth: CSR, scores: Any, of_true: FloatArray, names: tuple[s
 
 
 def _in_order(found: dict[str, float], names: tuple[str, ...]) -> dict[str, float]:
-    wanted = [key for name in names for key in found if key == name or (name.endswith("@k") and _base(key) == name)]
+    of_name = ((key, name) for name in names for key in found)
+    wanted = [key for key, name in of_name if key == name or (name.endswith("@k") and key.startswith(name[:-1]))]
     if "n_labels_left_out" in found:
         wanted.append("n_labels_left_out")
     return {key: found[key] for key in wanted}
-
-
-def _base(key: str) -> str:
-    head, at, _ = key.partition("@")
-    return f"{head}@k" if at else key

@@ -145,7 +145,9 @@ class RankingAccumulator:
         """Add rows that have been checked already, as `update` does."""
         values = {} if not set(self.metrics) & set(AT_K) else self._at_k(truth, block)
         if set(self.metrics) & set(BY_ORDER):
-            values |= _by_order(Order.of_rows(truth, block))
+            order = Order.of_rows(truth, block)
+            measures = order.ranking_loss(), order.coverage(), order.average_precision(empty=1.0)
+            values |= dict(zip(BY_ORDER, measures, strict=True))
         for name, each in values.items():
             self._parts.setdefault(name, []).append(each)
         self.n_rows += truth.shape[0]
@@ -184,7 +186,10 @@ class RankingAccumulator:
         n_true = np.diff(truth.indptr)
         values: dict[str, FloatArray] = {}
         if self._weights is not None:
-            gain = np.where(hit, _weights_for(self._weights, truth)[best], 0.0)
+            if len(self._weights) != truth.shape[1]:
+                given = len(self._weights)
+                raise DataError(f"{given} inverse propensities for {truth.shape[1]} labels; give one a label")
+            gain = np.where(hit, self._weights[best], 0.0)
             best_gain = _largest_weights(truth, self._weights, largest)
         for k in self.k:
             if "P@k" in self.metrics:
@@ -197,14 +202,6 @@ class RankingAccumulator:
         return values
 
 
-def _by_order(order: Order) -> dict[str, FloatArray]:
-    return {
-        "ranking_loss": order.ranking_loss(),
-        "coverage": order.coverage(),
-        "label_ranking_average_precision": order.average_precision(empty=1.0),
-    }
-
-
 def _check_weights(inverse_propensities: Any) -> FloatArray:
     if inverse_propensities is None:
         raise DataError("PSP@k needs inverse_propensities; make them with inverse_propensity(Y_train)")
@@ -214,12 +211,6 @@ def _check_weights(inverse_propensities: Any) -> FloatArray:
         raise DataError(f"inverse_propensities cannot be read as numbers: {error}") from error
     if weights.ndim != 1 or not np.isfinite(weights).all() or not (weights > 0).all():
         raise DataError("inverse_propensities must be one positive finite number a label")
-    return weights
-
-
-def _weights_for(weights: FloatArray, truth: CSR) -> FloatArray:
-    if len(weights) != truth.shape[1]:
-        raise DataError(f"{len(weights)} inverse propensities for {truth.shape[1]} labels; give one a label")
     return weights
 
 

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -52,7 +52,8 @@ class DaskExecutor(SerialExecutor):
     def __init__(self, client: Client | str) -> None:
         self.client: Client | None = None
         self._own = isinstance(client, str)
-        if _on_worker():
+        with suppress(ValueError):  # this is no worker
+            get_worker()
             return
         if isinstance(client, str):
             try:
@@ -233,14 +234,6 @@ def _scatter(client: Client, data: Any, broadcast: bool = False) -> Future:
                 raise
             time.sleep(0.2)
     raise ClusterError(f"{client.scheduler.address}: nothing can be sent to the workers; are they all right?")
-
-
-def _on_worker() -> bool:
-    try:
-        get_worker()
-    except ValueError:
-        return False
-    return True
 
 
 @contextmanager

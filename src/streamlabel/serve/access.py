@@ -256,7 +256,9 @@ class Gate:
         if b"content-length" in found and b"transfer-encoding" in found:  # a proxy may see another end of the body
             message = "send Content-Length or Transfer-Encoding, not both"
             raise Refusal(400, message, {"Connection": "close"})
-        if self.names is not None and not self._is_ours(found.get(b"host", [])):
+        hosts = found.get(b"host", [])
+        match = HOST.fullmatch(hosts[0].decode("latin-1")) if len(hosts) == 1 else None
+        if self.names is not None and (match is None or _name_in(match) not in self.names):
             raise Refusal(421, "the Host header names a host that this service is not; --allow-host adds a name")
         secret = None if self.tokens is None else given_secret(found)
         return None if secret is None or self.tokens is None else self.tokens.find(secret)
@@ -269,12 +271,6 @@ class Gate:
             raise Refusal(401, "send the header 'Authorization: Bearer TOKEN' with a token that holds", ASK)
         if not token.may(scope):
             raise Refusal(403, f"this takes a token with the scope {scope}, and {token.name!r} has {token.scope}")
-
-    def _is_ours(self, hosts: list[bytes]) -> bool:
-        match = HOST.fullmatch(hosts[0].decode("latin-1")) if len(hosts) == 1 else None
-        if match is None or self.names is None:
-            return False
-        return _name_in(match) in self.names
 
 
 def given_secret(headers: Mapping[bytes, list[bytes]]) -> str | None:

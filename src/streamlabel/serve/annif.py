@@ -49,7 +49,10 @@ def annif_routes(vocabulary: Mapping[str, tuple[str, str]]) -> tuple[Route, ...]
         return Reply({"project_id": "streamlabel", "is_trained": True, "modification_time": newest})
 
     def suggest(living: LivingTagger, asked: Asked) -> Reply:
-        form = _parse_form(asked.body)
+        try:
+            form = dict(parse_qsl(asked.body.decode(), keep_blank_values=True, max_num_fields=100))
+        except ValueError as error:
+            raise Refusal(400, f"the body is no form: {error}") from None
         if "text" not in form:
             raise Refusal(422, "the field 'text' is missing")
         limit, view = form.get("limit", str(USUAL)), living.view()
@@ -76,10 +79,3 @@ def _subjects(path: Path) -> list[tuple[str, list[str]]]:
         return [(row["uri"], [row[name] for name in columns if row[name]]) for _, row in rows]
     lines = [line.rstrip("\r\n").split("\t") for _, line in numbered_lines(path, MAX_LINE_BYTES)]
     return [(parts[0].strip().removeprefix("<").removesuffix(">"), [p for p in parts[1:2] if p]) for parts in lines]
-
-
-def _parse_form(content: bytes) -> dict[str, str]:
-    try:
-        return dict(parse_qsl(content.decode(), keep_blank_values=True, max_num_fields=100))
-    except ValueError as error:
-        raise Refusal(400, f"the body is no form: {error}") from None

@@ -22,7 +22,7 @@ from streamlabel.serve.openapi import document
 from streamlabel.serve.page_data import pages_of, reference, status
 from streamlabel.serve.pages import PREFIX, Found, ResultsPage, Shown, wants_page
 from streamlabel.serve.requests import JSON, Asked, Reply, Route, encode, parse_body, parse_json, parse_query
-from streamlabel.serve.routes import routes_of
+from streamlabel.serve.routes import live, routes_of
 from streamlabel.serve.telemetry import RequestFacts, Telemetry
 
 if TYPE_CHECKING:
@@ -170,9 +170,6 @@ def _about(
 ) -> tuple[Route, ...]:
     """The routes that are about a service: its metrics, and its reference for programs and people."""
 
-    def metrics(_: LivingTagger, __: Asked) -> Reply:
-        return telemetry.metrics()
-
     def openapi(_: LivingTagger, __: Asked) -> Reply:
         return Reply(document(routes, tokens=tokens, root=root))
 
@@ -180,7 +177,7 @@ def _about(
         return shown.page(living, asked, reference(document(routes, tokens=tokens, root=root)))
 
     return (
-        Route("GET", "/metrics", metrics, "figures for Prometheus"),
+        Route("GET", "/metrics", lambda _, __: telemetry.metrics(), "figures for Prometheus"),
         Route("GET", "/openapi.json", openapi, "this service as an OpenAPI 3.1 document"),
         Route("GET", "/docs", docs, "the same as a page to read"),
     )
@@ -200,9 +197,6 @@ def _of_all(several: Mapping[str, LivingTagger], shown: Shown) -> tuple[Route, .
     def ready(_: LivingTagger, __: Asked) -> Reply:
         broken = [name for name, one in several.items() if one.view() and one.problem]
         return Reply({"ok": not broken, "not_ready": broken}, 503 if broken else 200)
-
-    def live(_: LivingTagger, __: Asked) -> Reply:
-        return Reply({"ok": True})
 
     def to_models(_: LivingTagger, asked: Asked) -> Reply:
         model = asked.here if asked.here.startswith("/models/") else ""

@@ -14,12 +14,11 @@ import threading
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from streamlabel.errors import DataError
 from streamlabel.store.guard import open_regular
-from streamlabel.store.sqlite import PATIENCE, explain, journal_mode
+from streamlabel.store.sqlite import PATIENCE, explain, journal_mode, tables_of, tables_of_schema
 from streamlabel.tagging.text_answers import digest
 
 FILE = "label-studio.db"
@@ -210,11 +209,11 @@ class Ledger:
                 for pragma in (f"journal_mode = {journal_mode(sqlite3.sqlite_version_info)}", *PRAGMAS):
                     connection.execute(f"PRAGMA {pragma}")
                 connection.execute("BEGIN IMMEDIATE")
-                found = _tables(connection)
+                found = tables_of(connection)
                 if not found:
                     for statement in SCHEMA.split(";"):
                         connection.execute(statement)
-                elif found != _our_tables():
+                elif found != tables_of_schema(SCHEMA):
                     raise DataError("is no ledger that streamlabel made; take it away", source=path)
                 yield connection.execute
                 connection.execute("COMMIT")
@@ -224,20 +223,6 @@ class Ledger:
                 raise
             finally:
                 connection.close()
-
-
-def _tables(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
-    return frozenset(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
-
-
-@lru_cache(maxsize=1)
-def _our_tables() -> frozenset[tuple[str, str]]:
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.executescript(SCHEMA)
-        return _tables(connection)
-    finally:
-        connection.close()
 
 
 def _offer(run: Callable[..., sqlite3.Cursor], labels: tuple[str, ...]) -> int:

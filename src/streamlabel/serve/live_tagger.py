@@ -265,7 +265,10 @@ class LivingTagger:
     def _learned(self, pool: Sequence[str] | None, work: Callable[[_Learner, Any], Found]) -> tuple[Found, int]:
         """What the learner makes of some answers, and the revision in which it is stored."""
         with self._writing:
-            learner = self._awake()
+            learner = self._learner
+            if learner is None or not learner.resume(self.actor):  # what it worked out is kept while nobody else writes
+                self._learner = None
+                learner = self._learner = _Learner.begin(self.path, self.actor)
             try:
                 looked = pool if pool is not None or len(self.recent) < ENOUGH else self.recent.pool(learner)
                 found = work(learner, looked)
@@ -414,13 +417,6 @@ class LivingTagger:
                 found = change(store)
             self._catch_up()
             return found
-
-    def _awake(self) -> _Learner:
-        """The learner with the lock. What it worked out for earlier labels is kept while nobody else has written."""
-        if self._learner is None or not self._learner.resume(self.actor):
-            self._learner = None
-            self._learner = _Learner.begin(self.path, self.actor)
-        return self._learner
 
     def _catch_up(self) -> None:
         with self._looking:

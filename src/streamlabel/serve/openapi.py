@@ -98,7 +98,7 @@ def _operation(one: Route, *, tokens: bool) -> dict[str, Any]:
         replies["503"] = {"description": MEANINGS[503], "content": {JSON: {"schema": _ref(one.reply)}}}
     found: dict[str, Any] = {
         "summary": one.about,
-        "operationId": _identifier(one),
+        "operationId": "_".join([one.method.lower(), *(re.findall(r"[a-z]+", one.path) or ["index"])]),
         "parameters": [*_path_fields(one), *_query_fields(one.query)],
         "responses": replies,
     }
@@ -115,11 +115,6 @@ def _refusal(status: int) -> dict[str, Any]:
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         found["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "seconds"}}
     return found
-
-
-def _identifier(one: Route) -> str:
-    words = re.findall(r"[a-z]+", one.path)
-    return "_".join([one.method.lower(), *words]) if words else f"{one.method.lower()}_index"
 
 
 def _path_fields(one: Route) -> Iterable[dict[str, Any]]:

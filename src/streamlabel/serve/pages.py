@@ -220,9 +220,6 @@ class Shown:
             reply = Reply(content, kind=f"{kind}; charset=utf-8", headers=HEADERS | LASTING)
             return Route("GET", f"{PREFIX}/static/{name}", lambda _, __: reply, "", scope=None)
 
-        def login(_: Any, asked: Asked) -> Reply:
-            return self._html(None, asked, "login.html", {})
-
         def take(_: Any, asked: Asked) -> Reply:
             """Let the browser keep the token where no script can read it."""
             check_origin(asked)
@@ -233,14 +230,21 @@ class Shown:
             cookie = f"{COOKIE}={secret}; Path={asked.top}/; HttpOnly; SameSite=Strict{safe}"
             return Reply(b"", 204, headers={"Set-Cookie": cookie, "HX-Redirect": f"{asked.top}/"})
 
-        def refused(_: Any, asked: Asked, refusal: Refusal) -> Reply:
-            return self.refusal(None, asked, refusal)
-
         path = f"{PREFIX}/login"
         return [
             *(file(name, content) for name, content in self._static.items()),
-            Route("GET", path, login, "", scope=None),
-            Route("POST", path, take, "", scope=None, takes=FORM, most_bytes=1 << 10, lane="login", refused=refused),
+            Route("GET", path, lambda _, asked: self._html(None, asked, "login.html", {}), "", scope=None),
+            Route(
+                "POST",
+                path,
+                take,
+                "",
+                scope=None,
+                takes=FORM,
+                most_bytes=1 << 10,
+                lane="login",
+                refused=lambda _, asked, refusal: self.refusal(None, asked, refusal),
+            ),
         ]
 
     def page(self, living: Any, asked: Asked, found: Found) -> Reply:

@@ -21,7 +21,7 @@ another. Every change, a roll-back too, ends versions and begins others: that is
 `append`            a model into a new directory; labels behind those that are there
 `assemble`          a stored model as the estimator it was
 `history`           labels, revisions, differences, sizes
-`changes`           rename, retire, threshold, roll back, learn again, vacuum; `merge`
+`changes`           rename, retire, merge, threshold, roll back, learn again, vacuum
 `doctor`            find damage (`damage`), explain it, repair what can be repaired
 `model_store`       `ModelStore`, the door to all of it; `stored_model`: its reading half
 `predict`           labels for many rows within a given memory

@@ -15,7 +15,7 @@ import numpy as np
 
 from streamlabel._version import __version__
 from streamlabel.errors import ConflictError, DataError
-from streamlabel.store.assemble import facts_of_model, meta_of
+from streamlabel.store.assemble import facts_of_model
 from streamlabel.store.parts import ANSWERS, Part, list_parts
 from streamlabel.store.reader import Snapshot
 from streamlabel.store.seals import combined, facts_seal, place_seal, relations_digest
@@ -66,7 +66,7 @@ def write_model(
         writer = StoreWriter(aside, facts.n_features, actor)
         try:
             with writer.change("create", {"labels": len(model.label_names_), "version": __version__}) as change:
-                for key, value in {**meta_of(facts), "oldest": 1}.items():
+                for key, value in {**vars(facts), "oldest": 1}.items():
                     change.insert("meta", (key, json.dumps(value)))
                 _write_labels(change, model, keep_rows=keep_rows)
                 for name, part in parts.items():
@@ -147,14 +147,11 @@ def write_beside(change: Change, states: LabelBatch, added: Added, beside: Mappi
 
 def write_trials(change: Change, memory: FitMemory) -> None:
     """Keep trials that were run since the model was read, so that they need not be run again."""
+    query = "SELECT content FROM part WHERE name = ? AND retired IS NULL"
     if memory.found:
-        found = encode_found(memory.found)
-        stored = change.connection.execute(
-            "SELECT content FROM part WHERE name = ? AND retired IS NULL", (FOUND,)
-        ).fetchone()
+        found, stored = encode_found(memory.found), change.connection.execute(query, (FOUND,)).fetchone()
         if stored is None or json.loads(stored[0]) != json.loads(json.dumps(found.content)):
             change.part(FOUND, found)
-    query = "SELECT content FROM part WHERE name = ? AND retired IS NULL"
     known = change.connection.execute(query, (TRIALS,)).fetchone()
     trials = encode_trials(memory.tried, int(memory.labels.shape[1]))
     now, before = json.loads(json.dumps(trials.content)), {} if known is None else json.loads(known[0])
@@ -181,7 +178,9 @@ def insert_labels(
     connection, n_new = change.connection, len(states.names)
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM classifier").fetchone()
     if labels is None:
-        labels = _new_ids(change, n_new, origin)
+        (newest,) = connection.execute("SELECT coalesce(max(id), 0) FROM label").fetchone()
+        labels = np.arange(newest + 1, newest + 1 + n_new)
+        change.insert("label", *((label, change.revision, origin) for label in labels.tolist()))
     intercept = _finite(states.intercept, "intercepts")
     slope, shift = _finite(states.decisions.slope, "slopes"), _finite(states.decisions.offset, "offsets")
     written = change.rows(states.weights)
@@ -219,13 +218,6 @@ def _ids(past: IntArray, labels: IntArray, numbers: IntArray) -> list[int]:
     """The ids of the labels of these numbers, among past labels and new ones behind them."""
     size = len(past)
     return [int(past[number] if number < size else labels[number - size]) for number in numbers.tolist()]
-
-
-def _new_ids(change: Change, n_new: int, origin: str | None) -> IntArray:
-    (last,) = change.connection.execute("SELECT coalesce(max(id), 0) FROM label").fetchone()
-    labels = np.arange(last + 1, last + 1 + n_new)
-    change.insert("label", *((label, change.revision, origin) for label in labels.tolist()))
-    return labels
 
 
 def begin_versions(change: Change, versions: Sequence[tuple[int, int, str, float]]) -> None:

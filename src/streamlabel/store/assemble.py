@@ -77,11 +77,6 @@ def facts_of_model(model: StreamingLabelClassifier) -> ModelFacts:
     )
 
 
-def meta_of(facts: ModelFacts) -> dict[str, Any]:
-    """The facts of a model as the table ``meta`` has them."""
-    return {field.name: getattr(facts, field.name) for field in fields(facts)}
-
-
 def facts_of(snapshot: Snapshot) -> ModelFacts:
     """The facts of a stored model; the parameters are checked as those of a user are."""
     from streamlabel.streaming.classifier import StreamingLabelClassifier

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from streamlabel.store.format import CATALOGUE, PART
 from streamlabel.store.guard import check_column
 from streamlabel.store.reader import LIVE, read_files, read_meta
 from streamlabel.store.seals import facts_seal, place_seal, relations_digest
-from streamlabel.store.segments import FileInfo, Place, Segment, version_checksum
+from streamlabel.store.segments import Place, Segment, version_checksum
 
 SHOWN = 10
 QUERY = (
@@ -53,14 +54,20 @@ def damaged_versions(
     segments: dict[int, Segment | None] = {}
     related: dict[int, int] = {}
     for owner, neighbour, weight in connection.execute("SELECT classifier, neighbour, weight FROM relation"):
-        related[owner] = related.get(owner, 0) ^ _digest_of(neighbour, weight)
+        try:
+            digest = relations_digest([(neighbour, weight)])
+        except struct.error:
+            digest = -1
+        related[owner] = related.get(owner, 0) ^ digest
     for row in rows:
         number, slot, start, nnz, expected, intercept, label, name, retired, classifier, threshold, said = row[:12]
         if number not in files or files[number].kind == PART:
             problem = "its segment is not in the catalogue"
         else:
             if number not in segments:
-                segments[number] = _segment(folder, files[number])
+                segments[number] = None
+                with suppress(DataError, NotFoundError):
+                    segments[number] = Segment(folder, files[number], lenient=True)
             segment = segments[number]
             problem = "its file is not there"
             if segment is not None:
@@ -68,13 +75,6 @@ def damaged_versions(
             problem = problem or _entry_problem(row, related.get(classifier, 0), said, threshold)
         if problem:
             yield DamagedVersion(label, name, retired, number, slot, problem)
-
-
-def _digest_of(neighbour: Any, weight: Any) -> int:
-    try:
-        return relations_digest([(neighbour, weight)])
-    except struct.error:
-        return -1
 
 
 def _entry_problem(row: tuple[Any, ...], related: int, said: Any, threshold: Any) -> str:
@@ -111,10 +111,3 @@ def check_labels(folder: Path, connection: sqlite3.Connection, labels: Iterable[
     query = f"SELECT v.number FROM version v WHERE v.label = :label AND {LIVE}"
     found = (connection.execute(query, {"label": label, "revision": revision}).fetchone() for label in labels)
     check_versions(folder, connection, [row[0] for row in found if row is not None], revision)
-
-
-def _segment(folder: Path, info: FileInfo) -> Segment | None:
-    try:
-        return Segment(folder, info, lenient=True)
-    except (DataError, NotFoundError):
-        return None

@@ -59,16 +59,13 @@ def examine(folder: Path, *, repair: bool = False) -> list[Finding]:
     if folder.is_file():
         raise DataError("is a file, not a model directory", source=folder)
     try:
-        return _examine(folder, repair)
+        if not repair:
+            return _findings(folder, None)
+        # what is judged must not change before it is mended
+        with closing(StoreWriter(folder, actor="doctor")) as writer:
+            return _findings(folder, writer)
     except DataError as error:
         return [Finding("catalogue", CATALOGUE, CATALOGUE, error.problem, "restore the directory from a backup")]
-
-
-def _examine(folder: Path, repair: bool) -> list[Finding]:
-    if not repair:
-        return _findings(folder, None)
-    with closing(_writer(folder)) as writer:  # what is judged must not change before it is mended
-        return _findings(folder, writer)
 
 
 def _findings(folder: Path, writer: StoreWriter | None) -> list[Finding]:
@@ -138,10 +135,6 @@ def _seal_of(row: Sequence[Any]) -> int | None:
         return seal(*row)
     except (TypeError, ValueError):
         return None
-
-
-def _writer(folder: Path) -> StoreWriter:
-    return StoreWriter(folder, actor="doctor")
 
 
 def _files(folder: Path) -> Iterator[Finding]:

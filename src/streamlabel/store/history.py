@@ -11,7 +11,7 @@ from typing import Any
 
 from streamlabel.errors import DataError, Hint, NotFoundError
 from streamlabel.store.format import CATALOGUE, HEADER_SIZE, PART
-from streamlabel.store.reader import LIVE, Snapshot, latest_revision, read_meta
+from streamlabel.store.reader import LIVE, Snapshot, check_seal, latest_revision, read_meta
 from streamlabel.store.seals import facts_seal, seal
 from streamlabel.store.segments import version_checksum
 
@@ -228,13 +228,6 @@ def _versions(connection: sqlite3.Connection, revision: int) -> dict[int, tuple[
         {"revision": revision},
     )
     return {label: (name, threshold, checksum) for label, name, threshold, checksum in rows}
-
-
-def check_seal(row: tuple[Any, ...], what: str, source: object) -> None:
-    """Refuse a row whose last column is not the seal of the others."""
-    if seal(*row[:-1]) != row[-1]:
-        problem = f"what is said about {what} was written to; it is damaged"
-        raise DataError(problem, source=source, hint=Hint.DOCTOR_OR_BACKUP)
 
 
 def _label_record(row: tuple[Any, ...], source: object) -> LabelRecord:

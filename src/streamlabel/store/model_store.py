@@ -18,10 +18,9 @@ from scipy import sparse
 from streamlabel.errors import ConflictError, DataError
 from streamlabel.store import changes
 from streamlabel.store.append import append_labels, check_grown, write_model
-from streamlabel.store.changes import Learn, relearn_label
+from streamlabel.store.changes import Learn
 from streamlabel.store.doctor import Finding, examine
 from streamlabel.store.guard import check_directory
-from streamlabel.store.merge import merge_labels
 from streamlabel.store.parts import ANSWERS, Part
 from streamlabel.store.reader import Snapshot, read_snapshot
 from streamlabel.store.sqlite import explain
@@ -213,12 +212,12 @@ class ModelStore(StoredModel):
         return self._change(changes.roll_back, self.last_change().number - 1, "undo", key=key)
 
     def merge(self, names: Iterable[str], into: str, *, key: str | None = None) -> int:
-        """Put one label in place of several (`store.merge`)."""
-        return self._change(merge_labels, list(names), into, (self._cache, self._records), key=key)
+        """Put one label in place of several (`changes.merge_labels`)."""
+        return self._change(changes.merge_labels, list(names), into, (self._cache, self._records), key=key)
 
     def relearn(self, name: str, learn: Learn, *, beside: Any = None, key: str | None = None) -> int:
         """Learn a label anew by ``learn`` (`changes.relearn_label`), with its id, in one revision."""
-        return self._change(relearn_label, name, learn, (self._cache, self._records), beside, key=key)
+        return self._change(changes.relearn_label, name, learn, (self._cache, self._records), beside, key=key)
 
     def update(
         self,

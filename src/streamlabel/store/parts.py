@@ -62,11 +62,6 @@ def array_content(array: NDArray[Any]) -> tuple[memoryview, str, str]:
     return plain.reshape(-1).view(np.uint8).data, plain.dtype.str, json.dumps(array.shape)
 
 
-def align(position: int) -> int:
-    """Round a position up to the next one at which an array may begin."""
-    return -(-position // ALIGNMENT) * ALIGNMENT
-
-
 LIVE_PART = "v.born <= :revision AND (v.retired IS NULL OR v.retired > :revision)"
 
 

@@ -203,11 +203,16 @@ def _check_sealed(
         raise DataError(problem, source=source, hint=Hint.LEAVE_OUT)
     columns = "number, at, actor, action, detail, digest"
     row = connection.execute(f"SELECT {columns}, seal FROM revision WHERE number = ?", (revision,)).fetchone()
-    if row is None or seal(*row[:-1]) != row[-1]:
-        problem = f"what is said about revision {revision} was written to; it is damaged"
-        raise DataError(problem, source=source, hint=Hint.DOCTOR_OR_BACKUP)
+    check_seal(row or (None,), f"revision {revision}", source)
     if row[5] != digest:
         problem = f"labels or parts of revision {revision} are missing, or are too many; it is damaged"
+        raise DataError(problem, source=source, hint=Hint.DOCTOR_OR_BACKUP)
+
+
+def check_seal(row: tuple[Any, ...], what: str, source: object) -> None:
+    """Refuse a row whose last column is not the seal of the others."""
+    if seal(*row[:-1]) != row[-1]:
+        problem = f"what is said about {what} was written to; it is damaged"
         raise DataError(problem, source=source, hint=Hint.DOCTOR_OR_BACKUP)
 
 
@@ -253,9 +258,8 @@ def read_files(
             file_name(kind, number)
         except ValueError as error:
             raise DataError(f"segment {number}: {error}; refused", source=source) from error
-        if sealed and seal(*row[:-1]) != row[-1]:
-            problem = f"what is said about {file_name(kind, number)} was written to; it is damaged"
-            raise DataError(problem, source=source, hint=Hint.DOCTOR_OR_BACKUP)
+        if sealed:
+            check_seal(row, file_name(kind, number), source)
         files[number] = FileInfo(kind, number, n_features, n_rows, n_bytes)
     return files
 

@@ -196,7 +196,7 @@ def explain(folder: Path, file: str = CATALOGUE) -> Iterator[None]:
 
 def schema_problem(connection: sqlite3.Connection, written: int = FORMAT) -> str:
     """The difference between the tables and ours, in words; "" if there is none."""
-    found, ours = _tables(connection), _our_tables(SCHEMA if written == FORMAT else SCHEMA_1)
+    found, ours = tables_of(connection), tables_of_schema(SCHEMA if written == FORMAT else SCHEMA_1)
     extra, missing = found - ours, ours - found
     if not extra and not missing:
         return ""
@@ -255,15 +255,17 @@ def _check_schema(connection: sqlite3.Connection, folder: Path, written: int) ->
         raise DataError(f"{problem}; it is not a catalogue that streamlabel made", source=folder / CATALOGUE)
 
 
-def _tables(connection: sqlite3.Connection) -> frozenset[tuple[Any, ...]]:
+def tables_of(connection: sqlite3.Connection) -> frozenset[tuple[Any, ...]]:
+    """What a database has: kind, name and statement of each table and index."""
     return frozenset(connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall())
 
 
-@lru_cache(maxsize=2)
-def _our_tables(schema: str) -> frozenset[tuple[Any, ...]]:
+@lru_cache(maxsize=3)
+def tables_of_schema(schema: str) -> frozenset[tuple[Any, ...]]:
+    """What a database of this schema has (`tables_of`)."""
     connection = sqlite3.connect(":memory:")
     try:
         connection.executescript(schema)
-        return _tables(connection)
+        return tables_of(connection)
     finally:
         connection.close()

@@ -81,7 +81,8 @@ class StoredModel:
         """Open a stored model to read; the parameters are those of `ModelStore.open`."""
         snapshot, catalogue = load_snapshot(Path(path), revision, lenient=leave_out_damaged, mapped=mapped)
         if leave_out_damaged:
-            snapshot = without_damaged(snapshot)
+            damaged = [column for column, _ in damaged_columns(snapshot)]
+            snapshot = snapshot.take(np.setdiff1d(np.arange(len(snapshot.labels)), damaged))
         return cls(snapshot, cache_bytes, catalogue=catalogue, mapped=mapped)
 
     @property
@@ -311,9 +312,3 @@ class _OwnCatalogue:
         for number in {number for (number,) in used.fetchall()} & files.keys():
             with suppress(DataError, NotFoundError):  # it is said when it is asked for
                 self.maps[number] = map_file(snapshot.folder, files[number])
-
-
-def without_damaged(snapshot: Snapshot) -> Snapshot:
-    """The snapshot with only the labels whose rows are whole; reads every row."""
-    damaged = [column for column, _ in damaged_columns(snapshot)]
-    return snapshot.take(np.setdiff1d(np.arange(len(snapshot.labels)), damaged))

@@ -137,13 +137,14 @@ def _stats(members: Mapping[str, NDArray[Any]], beside: Sequence[str] = ()) -> S
     _check_gram(n_rows, sums, gram)
     label_gram = _label_gram(tuple(members[name] for name in _PAIRS), int(cross.shape[1]), n_rows)
     _check_cross(np.diag(gram), label_gram.diagonal(), cross)
+    names = _names(members, "label_names", int(cross.shape[1]))
     return Stats(
         n_rows,
         sums,
         gram,
         cross,
         label_gram,
-        _label_names(members, int(cross.shape[1])),
+        None if names is None else check_label_names(names, len(names)),
         _names(members, "feature_names", len(sums)),
         _asked(members, n_rows, sums, gram, label_gram.diagonal()) if format > _FORMAT_OF_ALL else None,
     )
@@ -230,11 +231,6 @@ def _label_gram(pairs: tuple[NDArray[Any], ...], n_labels: int, n_rows: int) -> 
     beside = ~on_diagonal
     both = (np.concatenate((rows, columns[beside])), np.concatenate((columns, rows[beside])))
     return sparse.csr_array((np.concatenate((counts, counts[beside])), both), shape=(n_labels, n_labels))
-
-
-def _label_names(members: Mapping[str, NDArray[Any]], n_labels: int) -> tuple[str, ...] | None:
-    names = _names(members, "label_names", n_labels)
-    return None if names is None else check_label_names(names, n_labels)
 
 
 def _names(members: Mapping[str, NDArray[Any]], name: str, n_names: int) -> tuple[str, ...] | None:

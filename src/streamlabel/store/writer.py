@@ -23,7 +23,7 @@ import numpy as np
 from streamlabel.errors import DataError, Hint
 from streamlabel.store.format import DENSE, HEADER_SIZE, PART, SPARSE
 from streamlabel.store.guard import WriterLock, now, open_regular
-from streamlabel.store.parts import Part, align, array_content, check_part
+from streamlabel.store.parts import ALIGNMENT, Part, array_content, check_part
 from streamlabel.store.seals import NOTES, combined, digest_by_revision, mixed, part_checksum, seal
 from streamlabel.store.segments import (
     LARGEST,
@@ -306,7 +306,7 @@ class Change:
         starts, end = [], 0
         rows: list[Sequence[Any]] = []
         for content, _, _ in arrays.values():
-            starts.append(align(end))
+            starts.append(-(-end // ALIGNMENT) * ALIGNMENT)  # the next place at which an array may begin
             end = starts[-1] + len(content)
         info, descriptor = self._writer.new_file(PART, 0, end)
         try:

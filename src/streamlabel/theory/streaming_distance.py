@@ -81,7 +81,8 @@ def distance_bound(
     least = float(values[-1]) if X.shape[0] >= X.shape[1] else 0.0
     curvature = least**2 + beta * float(spread[-1]) ** 2
     loss = 0.5 * float(np.square(errors).sum())
-    row_energy = float(_row_energies(X).max())
+    squares = X.multiply(X) if hasattr(X, "multiply") else np.square(X)
+    row_energy = float(np.max(squares.sum(axis=1)))  # the largest ||x_l||^2
     structure_energy = float(np.square(mixing).sum())
     weights_norm, gradient_norm = float(linalg.norm(weights)), float(linalg.norm(gradient))
     by_norms = np.sqrt(2.0 * X.shape[0] * row_energy * loss) + beta * structure_energy * weights_norm
@@ -151,9 +152,3 @@ def _mixing(structure: Any) -> FloatArray:
 def _cleaned(singular: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     """Singular values with those that are rounding noise set to 0."""
     return np.where(singular > max(shape) * np.finfo(np.float64).eps * singular.max(initial=0.0), singular, 0.0)
-
-
-def _row_energies(X: Any) -> FloatArray:
-    """``||x_l||^2`` (n,)."""
-    squares = X.multiply(X) if hasattr(X, "multiply") else np.square(X)
-    return np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()

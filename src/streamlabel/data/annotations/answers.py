@@ -247,8 +247,10 @@ class Gathering:
         said_yes, differs = [], []
         for column in sorted(touched):
             votes: dict[str | None, bool] = {}
+            birth = births.get(column)
             for answer, yes, asked in answers:
-                if column in yes or (column in asked if asked is not None else not _unborn(births.get(column), answer)):
+                unborn = birth is not None and answer.when is not None and answer.when < birth
+                if column in yes or (not unborn if asked is None else column in asked):
                     votes[answer.by] = column in yes
             balance = 2 * sum(votes.values()) - len(votes)
             self.n_ties += bool(votes) and balance == 0
@@ -265,10 +267,6 @@ class Gathering:
         matrix = sparse.csr_array((np.ones(len(columns), dtype=np.int8), columns, ends), shape=shape)
         matrix.has_canonical_format = True
         return matrix
-
-
-def _unborn(birth: datetime.datetime | None, answer: Answer) -> bool:
-    return birth is not None and answer.when is not None and answer.when < birth
 
 
 def parse_time(value: object) -> datetime.datetime | None:
