@@ -15,9 +15,9 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 # What may not grow; lower a limit when the house has become smaller.
 LIMITS = {
-    "modules": 212,
-    "lines": 47_800,
-    "one importer": 19,
+    "modules": 205,
+    "lines": 47_700,
+    "one importer": 15,
     "chain": 27,
     "private uses": 4,
     "longest": 635,
