@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
 from streamlabel.classifier import iterations, objective
 from streamlabel.classifier.iterations import IteratedRows, iterates
@@ -33,16 +33,18 @@ def test_the_metric_is_that_of_the_closed_form(case, rng):
     np.testing.assert_allclose(intercept, answers.mean(axis=0) - ridge.mean @ expected, atol=1e-8)
 
 
-def test_rows_that_are_left_out_have_not_been_learned_from(case, monkeypatch):
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_rows_that_are_left_out_have_not_been_learned_from(case, loss, monkeypatch):
     X, answers = case
     at = IteratedRows(X)
     monkeypatch.setattr(iterations, "_FOLD_TOLERANCE", EXACT)
     monkeypatch.setattr(iterations, "_FOLD_STEPS", 20)
     rows = np.arange(0, 400, 4)
     kept = np.setdiff1d(np.arange(400), rows)
-    U, _, scores = at.learn(answers, np.zeros((500, 3)), 1.0, "logistic", EXACT, rows=rows)
+    U, _, scores = at.learn(answers, np.zeros((500, 3)), 1.0, loss, EXACT, rows=rows)
     for j in range(3):
-        other = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000).fit(X, answers[:, j])
+        other = Ridge(alpha=1.0, tol=1e-10) if loss == "squared" else LogisticRegression(C=1.0, tol=1e-8, max_iter=1000)
+        other.fit(X, answers[:, j])
         np.testing.assert_allclose(U[:, j], other.coef_.ravel(), atol=2e-4)
         other.fit(X[kept], answers[kept, j])
         expected = X[rows] @ other.coef_.ravel() + np.ravel(other.intercept_)[0]

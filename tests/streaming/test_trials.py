@@ -235,6 +235,25 @@ def test_rows_of_many_features_are_tried_with_the_past_up_to_2000():
     assert budget_class(40_000, (40_000, 5_000)) == 40_000
 
 
+def test_the_best_of_every_kind_is_tried_again_for_choices_that_are_restricted():
+    measures = np.full((len(RECIPES), 5), 50.0)
+    mixture, metric = RECIPES.index(Way(0.5, 0.0, None, 1.0)), RECIPES.index(Way(0.0, 0.3, None, 1.0))
+    measures[mixture] += 3.0
+    measures[metric] += 6.0
+    ways = promising([trial_of(measures)])
+    assert {RECIPES[mixture], RECIPES[metric]} <= set(ways)
+    measures[[way not in ways for way in RECIPES]] = np.nan
+    assert choose_recipe([trial_of(measures)] * 2, anchors=False, metrics=False).mix == 0.5
+
+
+def test_a_way_of_the_other_loss_alone_needs_no_squared_one_beside_it(rng):
+    X, Y, scores = made(True, rng)
+    judged, few = Judged(X[200:], Y[200:], scores[200:]), partial(np.take, scores[:100], axis=1)
+    ways = [*RECIPES[:2], Way(1.0, 0.1, None, 1.0)]
+    found = run_trial(X[:100], Y[:100], few, judged, np.random.default_rng(0), ways=ways)
+    assert not np.isnan(found.measures[[RECIPES.index(way) for way in ways]]).any()
+
+
 def test_of_many_rows_weights_are_trimmed_less_and_of_dense_ones_never(rng):
     X, Y, scores = made(True, rng)
     judged, few = Judged(X[200:], Y[200:], scores[200:]), partial(np.take, scores[:200], axis=1)

@@ -40,6 +40,7 @@ from streamlabel.streaming.state import LabelBatch, ModelState
 from streamlabel.streaming.trials import (
     BUDGETS,
     LAM,
+    MIXES,
     N_SKETCH,
     LabelReport,
     Recipe,
@@ -272,7 +273,8 @@ def _learn(
             beta, arrival = other_beta, other
         else:
             if recipe.trim:
-                own = _own_part(X, answers, arrival, None if past is None else past.found, beta, recipe.share)
+                anchor = None if past is None or past.found is None else past.found[1]
+                own = _own_part(X, answers, arrival, anchor, beta, recipe.share, at)
                 arrival = arrival.trimmed(X, own, recipe.trim, recipe.share)
                 arrival, loss = arrival.on_line(*_own_lines(state, arrival, whole)), f"{loss}, trimmed"
             arrival = arrival.mixed(other, recipe.mix)
@@ -282,17 +284,23 @@ def _learn(
 
 
 def _own_part(
-    X: CSR | FloatArray, answers: FloatArray, arrival: Arrival, found: Any, beta: float, share: float
+    X: CSR | FloatArray,
+    answers: FloatArray,
+    arrival: Arrival,
+    anchor: FloatArray | None,
+    beta: float,
+    share: float,
+    at: IteratedRows | None,
 ) -> FloatArray:
     """What ridge classifiers (d, k) are apart from their anchor and from the directions of the metric.
 
     With the metric ``C`` a solution has ``C^-1 (w - p) = Xc' r / beta``, r what it leaves over of the answers.
     """
-    if share:
+    if share and (at is None or arrival.point is None):
         left_over = answers - (np.asarray(X @ arrival.weights) + arrival.intercept)
         return np.asarray((1.0 - share) / beta * (X.T @ (left_over - left_over.mean(axis=0))))
-    anchor = None if found is None else found[1]
-    return arrival.weights if anchor is None else arrival.weights - anchor * arrival.anchored
+    own = arrival.weights if at is None or arrival.point is None else at.own_part(arrival.point)
+    return own if anchor is None else own - anchor * arrival.anchored
 
 
 def _own_lines(state: ModelState, other: Arrival, ridge: Arrival | None) -> tuple[FloatArray, FloatArray]:
@@ -344,7 +352,7 @@ def _recipe(parameters: Parameters, state: ModelState, X: CSR | FloatArray, ever
     if parameters.fit_intercept and "auto" in (lam, metric, parameters.beta):
         trials = run_trials(parameters, state, int(X.shape[0]))
     if trials:
-        mixes = (1.0,) if state.loss != "squared" else (0.0, 1.0, 0.3, 0.5)
+        mixes = (1.0,) if state.loss != "squared" else MIXES
         few = affords_coordinates(X.shape, N_SKETCH)
         given = parameters.loss != "auto" or parameters.beta != "auto" or (metric not in ("auto", None) and not few)
         if given or coupled or large:
@@ -363,7 +371,8 @@ def _recipe(parameters: Parameters, state: ModelState, X: CSR | FloatArray, ever
     anchored = chosen.anchored if lam == "auto" and not coupled else lam is not None
     share = chosen.share if metric == "auto" else float(metric or 0.0)
     if kept and not share:  # the factor is there
-        chosen = replace(chosen, strength=state.strength)
+        other = chosen.firm * state.strength if chosen.firm else chosen.other_strength
+        chosen = replace(chosen, strength=state.strength, other_strength=other)
         anchored = None if lam == "auto" and not chosen.mix and not coupled else anchored
     lam = chosen.lam if lam == "auto" else fixed_lam(lam)
     return replace(chosen, share=share, lam=lam, anchored=anchored)

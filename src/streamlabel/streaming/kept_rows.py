@@ -19,9 +19,10 @@ from streamlabel.data.files import check_memory
 from streamlabel.errors import DataError
 from streamlabel.stats.label_gram import centred_cross
 from streamlabel.stats.spectral import dense
-from streamlabel.streaming.inputs import same_rows
+from streamlabel.streaming.inputs import SCORINGS, same_rows
 from streamlabel.streaming.trials import (
     LOGGER,
+    MIXES,
     MOST_ROWS,
     N_SKETCH,
     RECIPES,
@@ -282,7 +283,7 @@ class FitMemory:
 
     def __getstate__(self) -> dict[str, Any]:
         """The state to pickle: copies in other processes know the rows by their values only."""
-        return {**self.__dict__, "_source": None}
+        return {**self.__dict__, "_source": None, "directions": None}
 
     def recognises(self, X: Any) -> bool:
         """Whether X are the rows of `fit`, to the last bit.
@@ -319,8 +320,12 @@ class FitMemory:
             judged = Judged(self.judged_X, labels[self.judged_rows], self.leave_one_out)
             found, first, wide = list[Trial](), RECIPES, self.X.shape[1] > WIDE
             if wide and budget > SOME_ROWS and affords_coordinates((budget, self.X.shape[1]), N_SKETCH):
-                shares = 0.0, choose_recipe(self.trials(SOME_ROWS, losses, classifiers, run)).share
-                first = tuple(way for way in RECIPES if way.share in shares)
+                some, mixes = (
+                    self.trials(SOME_ROWS, losses, classifiers, run),
+                    MIXES if losses[0] == "squared" else (1.0,),
+                )
+                shares = {choose_recipe(some, mixes=mixes, scoring=one).share for one in SCORINGS if some}
+                first = tuple(way for way in RECIPES if not way.share or way.share in shares)
             count = n_trials(budget, self.X.shape[1])
             if count:
                 LOGGER.info(SAYS, f"about {budget} answers")

@@ -68,14 +68,14 @@ class Way(NamedTuple):
 
 # Own ridge first. What leans on the past can be pulled toward it harder than toward zero; the more rows, the finer a
 # code they bear.
-_MIXES, _TRIMS, _FIRM = (1.0, 0.3, 0.5), (1.5, 3.0), 30.0
+MIXES, _TRIMS, _FIRM = (0.0, 1.0, 0.3, 0.5), (1.5, 3.0), 30.0
 RECIPES: tuple[Way, ...] = (
-    *(Way(mix, 0.0, None, 1.0) for mix in (0.0, *_MIXES)),
-    *(Way(mix, 0.0, None, 1.0, True) for mix in _MIXES[1:]),
+    *(Way(mix, 0.0, None, 1.0) for mix in MIXES),
+    *(Way(mix, 0.0, None, 1.0, True) for mix in MIXES[2:]),
     *(Way(0.5, 0.0, None, pull, True, level, firm) for firm in (_FIRM, 0.0) for level in _TRIMS for pull in (1.0, 0.3)),
     *(Way(0.0, share, lam, pull) for share in (0.0, 0.1, 0.3) for lam in (None, LAM, LAM / 3.0, LAM / 10.0)
       for pull in (1.0, 3.0, 10.0) if share or lam),
-    *(Way(mix, share, lam, pull) for mix in _MIXES for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
+    *(Way(mix, share, lam, pull) for mix in MIXES[1:] for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
       for pull in (1.0, 3.0) if share or lam),
     *(Way(0.5, share, lam, 0.3, True, level, firm) for firm in (_FIRM, 0.0) for level in _TRIMS
       for share, lam in ((0.1, None), (0.3, None), (0.0, LAM / 3.0), (0.1, LAM / 3.0))),
@@ -199,18 +199,18 @@ def run_trial(
     sketched : of all labels, the scores of both rows in the directions that `sketch` makes of them, if these are fewer
     None if fewer than two labels have both answers on both sides.
     """
+    most = 0.0 if _dense(X) else _TRIMS[0] if X.shape[0] > _MOST_TRIMMED else _TRIMS[1]
+    ways = [way for way in ways if way.trim <= most]
     hidden, others = hide_labels(answers, judged.answers, rng)
     apart = None
     if len(hidden) < _LEAST_HIDDEN:
         if answers.shape[1] // 3 < _LEAST_HIDDEN and len(losses) > 1:
-            apart = _run_apart(X, answers, judged, rng, losses)
+            apart = _run_apart(X, answers, judged, rng, losses, ways)
         losses = losses[:1]
     if losses[-1] != "squared" and X.shape[0] > _MANY_ROWS:
         hidden = np.sort(rng.permutation(hidden)[:_N_HIDDEN_OTHER])
     if len(hidden) < 2 or not others.size:
         return apart
-    most = 0.0 if _dense(X) else _TRIMS[0] if X.shape[0] > _MOST_TRIMMED else _TRIMS[1]
-    ways = [way for way in ways if way.trim <= most]
     trial = _Hidden(X, answers[:, hidden], judged.X, judged.answers[:, hidden], losses, ways)
     n_labels, past = answers.shape[1], np.setdiff1d(np.arange(answers.shape[1]), hidden)
     mixing = _mixing(n_labels, N_SKETCH)
@@ -244,13 +244,18 @@ def _dense(X: CSR | FloatArray) -> bool:
 
 
 def _run_apart(
-    X: CSR | FloatArray, answers: CSR, judged: Judged, rng: np.random.Generator, losses: Sequence[str]
+    X: CSR | FloatArray,
+    answers: CSR,
+    judged: Judged,
+    rng: np.random.Generator,
+    losses: Sequence[str],
+    ways: Sequence[Way],
 ) -> Trial | None:
     """Try the losses alone where labels are too few to hide some: without the past there is nothing to hide from."""
     able, _ = hide_labels(answers, judged.answers, rng, 1)
     if len(able) < _LEAST_HIDDEN:
         return None
-    trial = _Hidden(X, answers[:, able], judged.X, judged.answers[:, able], losses, RECIPES)
+    trial = _Hidden(X, answers[:, able], judged.X, judged.answers[:, able], losses, ways)
     trial.run_alone()
     return trial.result()
 
@@ -297,7 +302,7 @@ class _Hidden:
         if self.squared:
             if not share:
                 self.strengths[0] = self._own_strength(at, far)
-            for way in (way for way in self.ways if way.mix < 1.0 and way.share == share):
+            for way in (way for way in self.ways if way.share == share):
                 whole, kept, other = _parts(way)
                 for one in (whole, other):
                     if not one.mix and one not in self.scores:
@@ -424,12 +429,19 @@ def _parts(way: Way) -> tuple[Way, Way, Way]:
 
 
 def promising(trials: Sequence[Trial]) -> list[Way]:
-    """The ways that may be the best one yet: not far behind the best of these trials by one of the `SCORINGS`."""
+    """The ways that may be the best one yet: not far behind the best of these trials by one of the `SCORINGS`.
+
+    Of every kind the best stays, too: a choice may be restricted to it.
+    """
     measures = np.mean([trial.measures for trial in trials], axis=0)
+    kinds = [(way.mix, way.share > 0.0, way.lam is None, way.trim, way.trim and way.pull) for way in RECIPES]
     near = np.array([way.mix in (0.0, 1.0) and not way.share and way.lam is None for way in RECIPES])
     for scoring in SCORINGS:
-        values = scored(measures, scoring)
-        near |= values > np.nanmax(values) - _FAR_BEHIND
+        values = np.nan_to_num(scored(measures, scoring), nan=-np.inf)
+        near |= values > values.max() - _FAR_BEHIND
+        for kind in set(kinds):
+            mine = np.array([one == kind for one in kinds])
+            near |= mine & (values == values[mine].max()) & np.isfinite(values)
     return [way for way, one in zip(RECIPES, near, strict=True) if one]
 
 
@@ -458,7 +470,7 @@ def choose_recipe(
     metrics: bool = True,
     few: bool = True,
     kept: bool = False,
-    mixes: Sequence[float] = (0.0, *_MIXES),
+    mixes: Sequence[float] = MIXES,
     scoring: str = "balanced",
 ) -> Recipe:
     """Choose the recipe with the largest mean gain over learning alone with the first of these mixes of losses.
@@ -471,7 +483,7 @@ def choose_recipe(
     Of such recipes the best is taken; with "balanced" what a recipe falls short, on each measure, of the better of the
     losses alone counts against it. What is a twentieth of a point behind is as good, and of such it is the recipe that
     stands first in `RECIPES`: alone before with the past, without a metric before with one, without a code before with
-    one, weaker pulls before stronger. ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False
+    one. ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False
     those with a metric under another loss: there are too many rows for it. ``kept`` True leaves out what is trimmed at
     another strength than that of learning alone: there is one factor.
     """
@@ -480,7 +492,7 @@ def choose_recipe(
     able = np.asarray(~np.isnan(measures).any(axis=(0, 2)))
     able &= [way.mix in mixes and (anchors or way.lam is None) and (metrics or not way.share) for way in RECIPES]
     able &= [few or not (way.mix and way.share) for way in RECIPES]
-    able &= [not (kept and way.trim and way.pull != 1.0) for way in RECIPES]
+    able &= [not (kept and way.trim and way.pull != 1.0 and not way.share) for way in RECIPES]
     single = able & [way.mix in (0.0, 1.0) and not way.share and way.lam is None for way in RECIPES]
     gains = measures - measures[:, own : own + 1]
     overall = scored(gains, scoring)
