@@ -217,21 +217,22 @@ def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
     budget = results(committed, "budget")
     few = budget.compared[(budget.compared["dataset"] == "reuters-21578") & (budget.compared["n_rows"] <= 100)]
     level = standings(few.assign(against=few["competitor"].map(family_of)), ["against"]).set_index("against")["lead"]
-    even = {name for name, lead in level.items() if lead == "level"}
-    assert even == {"ridge", "SLL anchor only", "LEML"}
-    assert set(level) == {"level", "ahead"}
+    assert set(level) == {"ahead"}
+    assert not (few["verdict"] == "loses").any()
     auc = budget.compared[(budget.compared["measure"] == "AUC")].set_index(["dataset", "competitor", "where"])["gain"]
     logistic = auc["reuters-21578"][["BR logistic", "scikit-learn logistic"]].groupby("where").min()
-    assert all(-1.35 < logistic[f"{n} rows"] < -0.15 for n in (20, 50, 100, 200, 500, 1000, 2000, 4000))
-    assert all(logistic[f"{n} rows"] > -0.1 for n in (8000, 13219))
-    assert all(auc["reuters-21578", "BR ridge", f"{n} rows"] > 2.0 for n in (500, 1000, 2000, 4000, 8000, 13219))
+    assert all(logistic[f"{n} rows"] > 0.0 for n in (100, 200, 500))
+    assert all(-0.65 < logistic[f"{n} rows"] < 0.05 for n in (50, 1000, 2000, 4000, 8000, 13219))
+    assert all(
+        auc["reuters-21578", "BR ridge", f"{n} rows"] > 2.0 for n in (100, 200, 500, 1000, 2000, 4000, 8000, 13219)
+    )
     needed = [line["AUC"] for line in budget.sections("savings")["delicious"]][:6]
-    assert all(2.0 <= float(cell.split("(")[1].rstrip("x)")) <= 9.0 for cell in needed)
+    assert all(2.0 <= float(cell.split("(")[1].rstrip("x)")) <= 9.5 for cell in needed)
     assert budget.value("bar") == "missed"
     ridge = budget.compared[budget.compared["competitor"] == "BR ridge"]
     behind = ridge[ridge["gain"] < -0.3]
     assert set(behind["dataset"] + ", " + behind["measure"]) == {
-        "bibtex, average precision", "reuters-21578, P@1", "reuters-21578, average precision",
+        "bibtex, P@1", "reuters-21578, P@1", "reuters-21578, AUC",
     }  # fmt: skip
     assert behind["gain"].min() > -0.85
 
@@ -240,10 +241,10 @@ def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
 def test_what_the_page_says_of_the_calendar(committed):
     timeline = results(committed, "timeline")
     facts = timeline.sections("facts")[""]
-    assert [line["past used for"] for line in facts] == ["0", "0", "28"]
+    assert [line["past used for"] for line in facts] == ["160", "0", "28"]
     assert sum(int(line["arrived"]) for line in facts) == 641
     found = timeline.compared[timeline.compared["competitor"] == "scikit-learn logistic"]
-    assert found[found["measure"] == "AUC"]["verdict"].tolist() == ["loses", "ties", "ties"]
+    assert found[found["measure"] == "AUC"]["verdict"].tolist() == ["ties"] * 3
     assert found[found["measure"] == "average precision"]["verdict"].tolist() == ["wins"] * 3
 
 

@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 
 from streamlabel import StreamingLabelClassifier
+from streamlabel.classifier import iterations
 from streamlabel.classifier.coordinates import minimise
 from streamlabel.classifier.iterations import IteratedRows
 from streamlabel.classifier.objective import AnchoredObjective, Design
@@ -151,9 +152,10 @@ def test_newton_with_answers_left_out(place):
 def test_logistic_arrivals_on_sparse_rows_reach_the_device(place, monkeypatch):
     """Answers and refits without some rows, which begin at the answers."""
     X, Y = made()
-    answers, known, anchor = Y.toarray()[:, :4] * 1.0, np.ones((300, 2, 4)), np.full((120, 4), 0.01)
-    known[::2, 0], known[1::2, 1] = 0.0, 0.0
-    given = (answers, anchor, 0.5, "logistic", known, (1e-8, 1e-8))
+    answers, anchor = Y.toarray()[:, :4] * 1.0, np.full((120, 4), 0.01)
+    monkeypatch.setattr(iterations, "_FOLD_STEPS", 20)
+    monkeypatch.setattr(iterations, "_FOLD_TOLERANCE", 1e-8)
+    given = (answers, anchor, 0.5, "logistic", 1e-8)
     expected, device, asked = IteratedRows(X).learn(*given), of_all_sizes(place), []
     run = device.run
     monkeypatch.setattr(device, "run", lambda *given: asked.append(run(*given)) or asked[-1])
