@@ -96,8 +96,8 @@ _FAR_BEHIND = 1.5  # points after which a recipe is not tried any more
 _FORGIVEN = 0.05  # points that a recipe may fall short
 # beta in units of the mean squared length of a centred row, for losses that have no closed form
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-# A recipe with the past is out when it gains less than this many points on average: the best of many recipes seems to
-# gain a fifth of a point where none helps (EURLEX57K by date).
+# A recipe with the past, or trimmed, is out when it gains less than this many points on average (`choose_recipe`): the
+# best of many recipes seems to gain a fifth of a point where none helps (EURLEX57K by date).
 LEAST_GAIN = 0.3
 
 
