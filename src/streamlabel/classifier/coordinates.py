@@ -14,7 +14,7 @@ from streamlabel.classifier.newton import Start, diagonal_inverse, minimise_newt
 from streamlabel.classifier.objective import AnchoredObjective
 from streamlabel.classifier.penalty import make_penalty
 from streamlabel.stats.accelerator import accelerated
-from streamlabel.stats.spectral import NULL_SHARE, centred_kernel, dense, symmetric_spectrum
+from streamlabel.stats.spectral import NULL_SHARE, centred_kernel, dense, row_products, symmetric_spectrum
 from streamlabel.types import CSR, FloatArray
 
 LARGEST_ORDER = 2_048  # of what is decomposed, a few seconds
@@ -124,7 +124,7 @@ class Coordinates:
     def _products(self, X: CSR | FloatArray) -> FloatArray:
         if isinstance(X, np.ndarray):
             return (X - self.mean) @ (self._X - self.mean).T
-        kernel = dense(X @ self._X.T)
+        kernel = row_products(X, self._X)
         kernel -= np.asarray(X @ self.mean)[:, None]
         kernel -= np.asarray(self._X @ self.mean) - float(self.mean @ self.mean)
         return kernel

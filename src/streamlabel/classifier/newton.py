@@ -112,14 +112,16 @@ def minimise_newton(
     V, b = start if start is not None and from_start else first_point(objective, start)
     scores = objective.scores(V, b)
     costs, first, second = objective.terms(scores)
-    scale = _start_lengths(objective, V, first) if from_start else objective.gradient_scale()
+    scale = None if from_start else objective.gradient_scale()
     costs = costs + objective.penalty.values(V)
     stuck = np.zeros(n_labels, dtype=bool)  # the cost does not fall any more: rounding
     n_inner = 0
     outer = 0
     while True:
         slope, slope_b = objective.gradient_from(V, first)
-        violations = _lengths(slope, slope_b) / scale
+        lengths = _lengths(slope, slope_b)
+        scale = np.where(lengths > 0.0, lengths, 1.0) if scale is None else scale
+        violations = lengths / scale
         going = (violations > tolerance) & ~stuck
         if objective.penalty.coupled:
             going[:] = going.any()
@@ -166,11 +168,6 @@ def first_point(objective: AnchoredObjective, start: Start | None) -> Start:
 
 def _lengths(slope: FloatArray, slope_b: FloatArray) -> FloatArray:
     return np.hypot(column_lengths(slope), slope_b)
-
-
-def _start_lengths(objective: AnchoredObjective, V: FloatArray, first: FloatArray) -> FloatArray:
-    lengths = _lengths(*objective.gradient_from(V, first))
-    return np.where(lengths > 0.0, lengths, 1.0)
 
 
 def _total(objective: AnchoredObjective, per_label: FloatArray) -> FloatArray:

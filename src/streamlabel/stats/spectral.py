@@ -22,6 +22,8 @@ from streamlabel.types import CSR, FloatArray, IntArray
 
 # Directions whose eigenvalue is below this share of the largest are rounding noise of the centring.
 NULL_SHARE = 1e-12
+# A feature that more than this share of the rows has is cheaper to multiply as a dense column.
+_OFTEN = 0.1
 
 
 class Spectrum(Protocol):
@@ -163,10 +165,23 @@ def centred_kernel(X: CSR | FloatArray, mean: FloatArray) -> FloatArray:
     if isinstance(X, np.ndarray):
         centred = X - mean
         return np.asarray(centred @ centred.T)
-    kernel = dense(X @ X.T)
+    kernel = row_products(X, X)
     if mean.any():
         centre_kernel(kernel)
     return kernel
+
+
+def row_products(A: CSR, B: CSR | FloatArray) -> FloatArray:
+    """The products ``A B'`` (n, m) of rows, A sparse; what many rows of A have is multiplied as a dense block."""
+    counts = np.bincount(A.indices, minlength=A.shape[1])
+    often = counts > _OFTEN * A.shape[0]
+    if isinstance(B, np.ndarray) or counts[often].sum() < 0.25 * A.nnz:  # taking columns apart costs more
+        return dense(A @ B.T)
+    same = A is B
+    block, rest = A[:, often].toarray(), A[:, ~often]
+    products = dense(block @ (block if same else B[:, often].toarray()).T)
+    products += rest @ (rest if same else B[:, ~often]).T
+    return products
 
 
 def row_scale(centred: float, offset: float) -> float:

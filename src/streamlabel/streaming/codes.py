@@ -117,7 +117,7 @@ class Arrival:
         rows = X if self.judged_rows is None else X[self.judged_rows]
         small = own - trim(own, level)
         least = np.abs(small).max(axis=0)  # that of a label which is drawn to zero by more than it has is less
-        offset = np.asarray(X.mean(axis=0)).ravel() @ small
+        offset = np.asarray(X @ small).mean(axis=0)
         moved = (1.0 - share) * (self.judged_scores - (np.asarray(rows @ self.weights) + self.intercept))
         squares = (
             np.asarray(rows.multiply(rows).sum(axis=1)).ravel() if sparse.issparse(rows) else np.square(rows).sum(1)
