@@ -125,7 +125,7 @@ def _folds(answers: FloatArray, rows: IntArray | None) -> BoolArray:
 def _begin(objective: AnchoredObjective, inverse: ShiftedInverse, start: Start | None) -> Start | None:
     """Where rows are very many, a start from those that are most wrong and a sample of the others, found twice."""
     for _ in range(2 if start is None else 1):
-        scores = objective.scores(*first_point(objective, start))
+        scores = first_point(objective, start)[2]
         if (some := standing(objective.X, np.abs(objective.terms(scores)[1]))) is None:
             return start
         X, answers = objective.X[some[0]], objective.answers[some[0]]

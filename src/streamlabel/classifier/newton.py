@@ -109,8 +109,11 @@ def minimise_newton(
     n_labels = objective.answers.shape[1]
     found = NewtonResult(np.empty_like(objective.penalty.anchor), np.empty(n_labels), np.empty(n_labels), 0, 0)
     at_work = np.arange(n_labels)
-    V, b = start if start is not None and from_start else first_point(objective, start)
-    scores = objective.scores(V, b)
+    if start is not None and from_start:
+        V, b = start
+        scores = objective.scores(V, b)
+    else:
+        V, b, scores = first_point(objective, start)
     costs, first, second = objective.terms(scores)
     scale = None if from_start else objective.gradient_scale()
     costs = costs + objective.penalty.values(V)
@@ -138,7 +141,7 @@ def minimise_newton(
         # Accuracy grows as the gradient falls, but not beyond what the last step needs.
         forcing = np.maximum(np.minimum(0.3, np.sqrt(violations)), 0.3 * tolerance / np.maximum(violations, tolerance))
         if objective.loss.name == "squared":  # one step is enough
-            forcing = 0.3 * tolerance / np.maximum(violations, tolerance)
+            forcing = 0.9 * tolerance / np.maximum(violations, tolerance)
         forcing[~going] = 1.0
         Z, c, inner = _direction(objective, inverse, second, slope, slope_b, forcing)
         Z, c = Z * going, c * going
@@ -149,21 +152,25 @@ def minimise_newton(
         n_inner += inner
 
 
-def first_point(objective: AnchoredObjective, start: Start | None) -> Start:
-    """Where to begin: the anchor, with the best constant as the mean of its scores; or a start, where J is less there.
+def first_point(objective: AnchoredObjective, start: Start | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Where to begin, and the scores (n, k) there: the anchor, with the best constant as the mean of its scores.
 
-    Separate labels begin separately; without an intercept that of the start is not used.
+    Or a start, where J is less there. Separate labels begin separately; without an intercept that of the start is not
+    used.
     """
     V = objective.penalty.anchor.copy()
     b: FloatArray = np.zeros(V.shape[1])
     if objective.fit_intercept:
         mean = np.asarray(objective.X.mean(axis=0)).ravel() @ V if V.any() else 0.0
         b = objective.loss.best_constant(objective.answers) - mean
+    scores = objective.scores(V, b) if V.any() else np.broadcast_to(b, objective.answers.shape)
     if start is None:
-        return V, b
+        return V, b, scores
     given = start[0], start[1] if objective.fit_intercept else b
-    less = _total(objective, objective.values(*given)) < _total(objective, objective.values(V, b))
-    return np.where(less, given[0], V), np.where(less, given[1], b)
+    there = objective.scores(*given)
+    costs = [objective.terms(at)[0] + objective.penalty.values(W) for at, W in ((there, given[0]), (scores, V))]
+    less = _total(objective, costs[0]) < _total(objective, costs[1])
+    return np.where(less, given[0], V), np.where(less, given[1], b), np.where(less, there, scores)
 
 
 def _lengths(slope: FloatArray, slope_b: FloatArray) -> FloatArray:
@@ -225,11 +232,12 @@ def _hessian(
     X: CSR | FloatArray, second: FloatArray, weighted: FloatArray | None, share: FloatArray, penalty: Penalty
 ) -> Operator:
     """Newton's matrix without the intercepts; ``weighted`` is None if there are none."""
+    turned = X.T  # once: scipy checks a matrix anew whenever it turns it
 
     def apply(Z: FloatArray) -> FloatArray:
         change = X @ Z
         change *= second
-        image = X.T @ change
+        image = turned @ change
         if weighted is not None:
             image -= weighted * (share * change.sum(axis=0))
         image += penalty.product(Z)

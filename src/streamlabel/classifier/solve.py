@@ -193,7 +193,7 @@ def minimise_lbfgs(
         if (violations <= tolerance).all():
             raise StopIteration
 
-    V, b = first_point(objective, start)
+    V, b, _ = first_point(objective, start)
     found = optimize.minimize(
         cost,
         np.concatenate([V.ravel(), b + mean @ V]),
