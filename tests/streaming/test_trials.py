@@ -119,6 +119,16 @@ def test_too_few_labels_give_no_trial(rng):
     assert run_trial(X[:50], Y[:50, :3], lambda of: scores[:50, of], judged, rng) is None
 
 
+def test_of_many_rows_three_labels_say_which_loss_is_best_alone(rng):
+    X, Y, scores = made(True, rng)
+    judged = Judged(X[310:], Y[310:, :3], scores[310:, :3])
+    found = run_trial(X[:310], Y[:310, :3], lambda of: scores[:310, of], judged, rng)
+    assert found is not None
+    tried = [way for way, row in zip(RECIPES, found.measures, strict=True) if not np.isnan(row).any()]
+    assert {way.mix for way in tried} > {0.0, 1.0}
+    assert all(not way.share and way.lam is None for way in tried)
+
+
 @pytest.mark.parametrize(("gain", "taken"), [(0.25, False), (0.35, True)])
 def test_a_gain_that_trials_cannot_tell_from_none_is_refused(gain, taken):
     """The same gain in every trial, so that its standard error is zero."""

@@ -88,7 +88,7 @@ _MANY_ROWS, _N_HIDDEN_OTHER = 300, 32  # with more rows, labels to hide if a los
 SOME_ROWS, WIDE = 1_000, 588  # with more rows than these, of more features, a trial with every metric takes seconds
 _MOST_TRIMMED = 1_000  # rows up to which weights are trimmed much: of more rows small weights are less noise
 _MOST_VALUES = 0.3  # of rows that are words: the share that is not zero
-_LEAST_HIDDEN = 4  # labels by which losses are compared
+_LEAST_HIDDEN = 4  # labels by which losses are compared; of many rows two do where no more are known
 _ROUGH = 3e-3  # tolerance of a trial
 _LEAST_OF_PAST = 0.1  # points that it has to gain over the best recipe without it
 _EQUAL = 0.05  # points: of recipes that are no further apart the simplest is taken
@@ -253,7 +253,7 @@ def _run_apart(
 ) -> Trial | None:
     """Try the losses alone where labels are too few to hide some: without the past there is nothing to hide from."""
     able, _ = hide_labels(answers, judged.answers, rng, 1)
-    if len(able) < _LEAST_HIDDEN:
+    if len(able) < (_LEAST_HIDDEN if X.shape[0] <= _MANY_ROWS else 2):
         return None
     trial = _Hidden(X, answers[:, able], judged.X, judged.answers[:, able], losses, ways)
     trial.run_alone()
