@@ -10,7 +10,7 @@ import numpy as np
 from streamlabel import ModelStore, StreamingLabelClassifier
 from streamlabel.store import stored_rows
 from streamlabel.store.parts import Part
-from streamlabel.store.stored_rows import decode_trials, encode_trials
+from streamlabel.store.stored_rows import TRIED, decode_trials, encode_trials
 from streamlabel.streaming.trials import RECIPES, Trial
 
 
@@ -26,9 +26,9 @@ def test_trials_come_back_unless_the_recipes_are_others():
     np.testing.assert_array_equal(found[100][1].lines, one.lines)
     np.testing.assert_array_equal(found[100][1].measures, measures + 1.0)
     assert decode_trials(stored, snapshot, 8) == {}
-    others = Part({**stored.content, "recipes": stored.content["recipes"][:-1]}, part.arrays)
+    others = Part({**stored.content, TRIED: stored.content[TRIED][:-1]}, part.arrays)
     assert decode_trials(others, snapshot, 7) == {}
-    older = Part({name: value for name, value in stored.content.items() if name != "recipes"}, part.arrays)
+    older = Part({name: value for name, value in stored.content.items() if name != TRIED}, part.arrays)
     assert decode_trials(older, snapshot, 7) == {}
 
 

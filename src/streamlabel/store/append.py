@@ -26,6 +26,7 @@ from streamlabel.store.stored_rows import (
     LATER,
     LEARNING,
     TRIALS,
+    TRIED,
     encode_found,
     encode_later,
     encode_positives,
@@ -155,7 +156,7 @@ def write_trials(change: Change, memory: FitMemory) -> None:
     known = change.connection.execute(query, (TRIALS,)).fetchone()
     trials = encode_trials(memory.tried, int(memory.labels.shape[1]))
     now, before = json.loads(json.dumps(trials.content)), {} if known is None else json.loads(known[0])
-    stale = any(now[key] != before.get(key) for key in ("labels", "recipes"))  # such trials are not read
+    stale = any(now[key] != before.get(key) for key in ("labels", TRIED))  # such trials are not read
     if stale or not set(now["budgets"]) <= set(before["budgets"]):
         change.part(TRIALS, trials)
 

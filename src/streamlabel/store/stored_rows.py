@@ -164,6 +164,7 @@ def later_answers(connection: sqlite3.Connection, snapshot: Snapshot, n_rows: in
 
 
 _TRIAL = ("strengths", "measures", "lines")
+TRIED = "tried"  # it was "recipes" as long as P@k counted rows without a label, too
 
 
 def encode_trials(trials: Mapping[int, list[Trial]], n_labels: int) -> Part:
@@ -172,14 +173,13 @@ def encode_trials(trials: Mapping[int, list[Trial]], n_labels: int) -> Part:
     for budget, runs in trials.items():
         for field in _TRIAL:
             arrays[f"{field}.{budget}"] = np.array([getattr(run, field) for run in runs], dtype=np.float64)
-    recipes = [list(recipe) for recipe in RECIPES]
-    return Part({"budgets": sorted(trials), "labels": n_labels, "recipes": recipes}, arrays)
+    return Part({"budgets": sorted(trials), "labels": n_labels, TRIED: [list(way) for way in RECIPES]}, arrays)
 
 
 def decode_trials(part: Part, snapshot: Snapshot, n_labels: int) -> dict[int, list[Trial]]:
     """Decode what `encode_trials` wrote; nothing if labels of `fit` have been retired since, or of other recipes."""
     try:
-        if part.content["labels"] != n_labels or part.content.get("recipes") != [list(recipe) for recipe in RECIPES]:
+        if part.content["labels"] != n_labels or part.content.get(TRIED) != [list(way) for way in RECIPES]:
             return {}
         return {
             int(budget): [

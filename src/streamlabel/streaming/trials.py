@@ -559,12 +559,14 @@ def hide_labels(
 def measure(truth: FloatArray, scores: FloatArray) -> list[float]:
     """P@1, P@3, P@5, AUC and average precision in percent; every label has both answers. One sort per label.
 
-    The conventions of `metrics`, but for ties (also of scores that differ by rounding only), which fall as the rows and
-    labels stand.
+    P@k is over the rows that have one of these labels: of thousands only a few are judged, and over all rows P@k would
+    weigh less the fewer have one. Else the conventions of `metrics`, but for ties (also of scores that differ by
+    rounding only), which fall as the rows and labels stand.
     """
     n_rows = len(truth)
     hits = ranked(truth, even_out(scores), 5)
-    values = [float(hits[:, :k].sum()) / (k * n_rows) for k in (1, 3, 5)]
+    n_labelled = int(truth.any(axis=1).sum())
+    values = [float(hits[:, :k].sum()) / (k * n_labelled) for k in (1, 3, 5)]
     label, place = np.nonzero(ranked(truth.T, even_out(scores, axis=0).T))
     yes = np.bincount(label)
     above = np.arange(len(label)) - np.repeat(np.cumsum(yes) - yes, yes)  # how many yes are ranked higher
