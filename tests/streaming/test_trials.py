@@ -82,10 +82,24 @@ def test_the_measures_are_those_of_the_metrics(rng):
     truth[0], truth[1] = 0.0, 1.0
     scores = rng.standard_normal((80, 9))
     some = truth.any(axis=1)  # P@k is over the rows that have a label
-    expected = [100 * precision_at_k(truth[some], scores[some], k) for k in (1, 3, 5)]
-    expected += [100 * roc_auc_score(truth, scores, average="macro")]
-    expected += [100 * average_precision_score(truth, scores, average="macro")]
-    np.testing.assert_allclose(measure(truth, scores), expected)
+    at_k = [100 * precision_at_k(truth[some], scores[some], k) for k in (1, 3, 5)]
+    rest = [100 * roc_auc_score(truth, scores, average="macro")]
+    rest += [100 * average_precision_score(truth, scores, average="macro")]
+    np.testing.assert_allclose(measure(truth, scores), at_k + rest)
+    # of pairs: that of rows side by side
+    pairs = [np.random.default_rng(draw).permutation(80).reshape(40, 2) for draw in range(8)]
+    true, order = (np.concatenate([part[pair].reshape(40, 18) for pair in pairs]) for part in (truth, scores))
+    some = true.any(axis=1)
+    at_k = [100 * precision_at_k(true[some], order[some], k) for k in (1, 3, 5)]
+    np.testing.assert_allclose(measure(truth, scores, 2), at_k + rest)
+
+
+def test_together_false_scores_in_rows_without_a_label_count():
+    truth, scores = np.zeros((100, 4)), np.zeros((100, 4))
+    truth[:40, 0], scores[:40, 0], scores[40:, 1:3] = 1.0, 1.0, 2.0  # right in its own rows, far too high in others
+    truth[99, 1:] = 1.0
+    assert measure(truth, scores)[0] > 97.0
+    assert measure(truth, scores, 2)[0] < 50.0
 
 
 @pytest.mark.parametrize(("n_rows", "expected"), [(1, 25), (30, 25), (60, 50), (100, 100), (700, 500), (10**6, 50_000)])

@@ -24,7 +24,7 @@ from streamlabel.experiments.methods import Parameters
 from streamlabel.streaming.classifier import StreamingLabelClassifier
 from streamlabel.streaming.kept_rows import FitMemory, n_trials
 from streamlabel.streaming.other_losses import row_unit
-from streamlabel.streaming.trials import BUDGETS, hide_labels, measure, overall_of
+from streamlabel.streaming.trials import BUDGETS, PAIRS, hide_labels, measure, overall_of
 from streamlabel.types import CSR, FloatArray, IntArray
 
 DEFAULT, OWN_RIDGE, PAPER = "with the past", "own ridge", "paper (anchor only)"
@@ -205,7 +205,7 @@ class Competitor:
         while trials and len(steps) > 1:
             for near in sorted({at - 1, at, at + 1} & set(range(len(steps))) - set(found)):
                 measures = [
-                    [measure(one.truth, score) for score in self.tried(past, one, steps[near])] for one in trials
+                    [measure(one.truth, score, PAIRS) for score in self.tried(past, one, steps[near])] for one in trials
                 ]
                 found[near] = overall_of(np.array(measures)).mean(axis=0)
             best = max(found, key=lambda step: (float(found[step].max()), step == at))

@@ -89,6 +89,7 @@ SOME_ROWS, WIDE = 1_000, 588  # with more rows than these, of more features, a t
 _MOST_TRIMMED = 1_000  # rows up to which weights are trimmed much: of more rows small weights are less noise
 _MOST_VALUES = 0.3  # of rows that are words: the share that is not zero
 _LEAST_HIDDEN = 4  # labels by which losses are compared; of many rows two do where no more are known
+PAIRS, _DRAWS = 2, 8  # rows that P@k is judged by together, and how often they are drawn
 _ROUGH = 3e-3  # tolerance of a trial
 _LEAST_OF_PAST = 0.1  # points that it has to gain over the best recipe without it
 _EQUAL = 0.05  # points: of recipes that are no further apart the simplest is taken
@@ -383,7 +384,7 @@ class _Hidden:
         def value(scores: FloatArray) -> float:
             if len(self.answers) > _MANY_ROWS:
                 return -float(kind.value(scores, kind.encode(self.truth)).sum())
-            return float(points(overall_of(np.array(measure(self.truth, scores)))))
+            return float(points(overall_of(np.array(measure(self.truth, scores, PAIRS)))))
 
         found, starts = dict[int, tuple[float, FloatArray]](), dict[int, Start]()
         place = len(STRENGTHS) // 2
@@ -417,7 +418,7 @@ class _Hidden:
                     scores = (1.0 - way.mix) * (scale * found[0] + shift) + way.mix * scores
             else:
                 scores = self.scores[other if way.mix else kept]
-            measures[number] = measure(self.truth, scores)
+            measures[number] = measure(self.truth, scores, PAIRS)
         return Trial(self.strengths, measures, lines)
 
 
@@ -475,17 +476,17 @@ def choose_recipe(
 ) -> Recipe:
     """Choose the recipe with the largest mean gain over learning alone with the first of these mixes of losses.
 
-    The gain of "balanced" is the mean of P@k (three together), AUC and average precision; of the other `SCORINGS` it is
-    that measure's. It must be above zero. What is trimmed has to gain more than its standard error and three tenths of
-    a point over the best of the losses alone; and what leans on the past over learning alone, and a tenth over the
-    best that does not.
+    The gain of "balanced" is the mean of P@k (three together), AUC and average precision; what a recipe falls short, on
+    each measure, of the better of the losses alone counts against it. That of the other `SCORINGS` is their measure's.
+    What is trimmed has to gain three tenths of a point over the best of the losses alone, and what leans on the past
+    over learning alone, and a tenth over the best that does not; of three trials or more also more than the standard
+    error.
 
-    Of such recipes the best is taken; with "balanced" what a recipe falls short, on each measure, of the better of the
-    losses alone counts against it. What is a twentieth of a point behind is as good, and of such it is the recipe that
-    stands first in `RECIPES`: alone before with the past, without a metric before with one, without a code before with
-    one. ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False
-    those with a metric under another loss: there are too many rows for it. ``kept`` True leaves out what is trimmed at
-    another strength than that of learning alone: there is one factor.
+    What is a twentieth of a point behind the best is as good, and of such it is the recipe that stands first in
+    `RECIPES`: alone before with the past, without a metric before with one, without a code before with one.
+    ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False those with a metric under another loss:
+    there are too many rows for it. ``kept`` True leaves out what is trimmed at another strength than that of learning
+    alone: there is one factor.
     """
     measures = np.stack([trial.measures for trial in trials])
     own = next(number for number, way in enumerate(RECIPES) if way.mix == mixes[0])
@@ -496,21 +497,20 @@ def choose_recipe(
     single = able & [way.mix in (0.0, 1.0) and not way.share and way.lam is None for way in RECIPES]
     gains = measures - measures[:, own : own + 1]
     overall = scored(gains, scoring)
-    value = overall.mean(axis=0)
+    worth = overall
     if scoring == "balanced":
         each = gains.mean(axis=0)
-        short = np.maximum(each[single].max(axis=0) - each - _FORGIVEN, 0.0)
-        value = value - 3.0 * overall_of(short)
-    value, means = points(value), points(overall.mean(axis=0))
+        worth = overall - 3.0 * overall_of(np.maximum(each[single].max(axis=0) - each - _FORGIVEN, 0.0))
+    value = points(worth.mean(axis=0))
     allowed = np.zeros(len(RECIPES), dtype=bool)
     allowed[own], base, bar = True, own, np.zeros(len(RECIPES))
     for tier in (1, 2, 3):  # losses alone, what is trimmed, what leans on the past
-        ahead = overall - (overall[:, base : base + 1] if tier == 2 else 0.0)
+        ahead = worth - worth[:, base : base + 1] if tier == 2 else overall
         if tier > 1:
-            error = ahead.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else 0.0
+            error = ahead.std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 2 else 0.0  # two cannot say
             bar = np.maximum(points(error), LEAST_GAIN)
-        enough = means[base] + _LEAST_OF_PAST if tier == 3 else -np.inf
-        allowed |= able & (tier == _TIERS) & (points(ahead.mean(axis=0)) > bar) & (means > enough)
+        enough = value[base] + _LEAST_OF_PAST if tier == 3 else -np.inf
+        allowed |= able & (tier == _TIERS) & (points(ahead.mean(axis=0)) > bar) & (value > enough)
         base = int(np.where(allowed, value, -np.inf).argmax())
     value = np.where(allowed, value, -np.inf)
     best = int((value >= value.max() - _EQUAL).argmax())
@@ -556,17 +556,24 @@ def hide_labels(
     return hidden, np.setdiff1d(np.arange(n_labels), hidden)
 
 
-def measure(truth: FloatArray, scores: FloatArray) -> list[float]:
+def measure(truth: FloatArray, scores: FloatArray, together: int = 1) -> list[float]:
     """P@1, P@3, P@5, AUC and average precision in percent; every label has both answers. One sort per label.
 
-    P@k is over the rows that have one of these labels: of thousands only a few are judged, and over all rows P@k would
-    weigh less the fewer have one. Else the conventions of `metrics`, but for ties (also of scores that differ by
-    rounding only), which fall as the rows and labels stand.
+    together : P@k is that of so many rows side by side, as if they were one: the best of thirty labels in a row says
+        little about the best of thousands. With two, what trials say of P@k follows test rows most closely; with eight,
+        single labels decide.
+    P@k is over the rows that have a label. Else the conventions of `metrics`, but for ties (also of scores that differ
+    by rounding only), which fall as the rows and labels stand.
     """
-    n_rows = len(truth)
-    hits = ranked(truth, even_out(scores), 5)
-    n_labelled = int(truth.any(axis=1).sum())
-    values = [float(hits[:, :k].sum()) / (k * n_labelled) for k in (1, 3, 5)]
+    (n_rows, n_labels), even = truth.shape, even_out(scores)
+    draws = [np.random.default_rng(draw).permutation(n_rows) for draw in range(_DRAWS if together > 1 else 0)]
+    hits = []
+    for rows in draws or [np.arange(n_rows)]:
+        beside = rows[: n_rows // together * together].reshape(-1, together)
+        true, order = (part[beside].reshape(-1, together * n_labels) for part in (truth, even))
+        hits.append(ranked(true, order, 5)[true.any(axis=1)])
+    top = np.concatenate(hits)
+    values = [float(top[:, :k].sum()) / (k * max(len(top), 1)) for k in (1, 3, 5)]
     label, place = np.nonzero(ranked(truth.T, even_out(scores, axis=0).T))
     yes = np.bincount(label)
     above = np.arange(len(label)) - np.repeat(np.cumsum(yes) - yes, yes)  # how many yes are ranked higher
