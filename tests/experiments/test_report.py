@@ -232,16 +232,16 @@ def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
     ridge = budget.compared[budget.compared["competitor"] == "BR ridge"]
     behind = ridge[ridge["gain"] < -0.3]
     assert set(behind["dataset"] + ", " + behind["measure"]) == {
-        "bibtex, P@1", "reuters-21578, P@1", "reuters-21578, AUC",
+        "bibtex, P@1", "reuters-21578, P@1", "reuters-21578, AUC", "mediamill_reduced, average precision",
     }  # fmt: skip
-    assert behind["gain"].min() > -0.85
+    assert behind["gain"].min() > -0.55
 
 
 @pytest.mark.slow
 def test_what_the_page_says_of_the_calendar(committed):
     timeline = results(committed, "timeline")
     facts = timeline.sections("facts")[""]
-    assert [line["past used for"] for line in facts] == ["160", "0", "28"]
+    assert [line["past used for"] for line in facts] == ["69", "0", "28"]
     assert sum(int(line["arrived"]) for line in facts) == 641
     found = timeline.compared[timeline.compared["competitor"] == "scikit-learn logistic"]
     assert found[found["measure"] == "AUC"]["verdict"].tolist() == ["ties"] * 3
