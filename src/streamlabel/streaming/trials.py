@@ -206,7 +206,11 @@ def run_trial(
     apart = None
     if len(hidden) < _LEAST_HIDDEN:
         if answers.shape[1] // 3 < _LEAST_HIDDEN and len(losses) > 1:
-            apart = _run_apart(X, answers, judged, rng, losses, ways)
+            able, _ = hide_labels(answers, judged.answers, rng, 1)  # without the past there is nothing to hide from
+            if len(able) >= (_LEAST_HIDDEN if X.shape[0] <= _MANY_ROWS else 2):
+                alone = _Hidden(X, answers[:, able], judged.X, judged.answers[:, able], losses, ways)
+                alone.run_alone()
+                apart = alone.result()
         losses = losses[:1]
     if losses[-1] != "squared" and X.shape[0] > _MANY_ROWS:
         hidden = np.sort(rng.permutation(hidden)[:_N_HIDDEN_OTHER])
@@ -242,23 +246,6 @@ def _dense(X: CSR | FloatArray) -> bool:
     """Whether rows are no words: a small weight counts in every one of them, and is not trimmed."""
     n_values = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.count_nonzero()
     return bool(n_values > _MOST_VALUES * X.shape[0] * X.shape[1])
-
-
-def _run_apart(
-    X: CSR | FloatArray,
-    answers: CSR,
-    judged: Judged,
-    rng: np.random.Generator,
-    losses: Sequence[str],
-    ways: Sequence[Way],
-) -> Trial | None:
-    """Try the losses alone where labels are too few to hide some: without the past there is nothing to hide from."""
-    able, _ = hide_labels(answers, judged.answers, rng, 1)
-    if len(able) < (_LEAST_HIDDEN if X.shape[0] <= _MANY_ROWS else 2):
-        return None
-    trial = _Hidden(X, answers[:, able], judged.X, judged.answers[:, able], losses, ways)
-    trial.run_alone()
-    return trial.result()
 
 
 def _joined(trial: Trial, apart: Trial) -> Trial:
@@ -476,17 +463,15 @@ def choose_recipe(
 ) -> Recipe:
     """Choose the recipe with the largest mean gain over learning alone with the first of these mixes of losses.
 
-    The gain of "balanced" is the mean of P@k (three together), AUC and average precision; what a recipe falls short, on
-    each measure, of the better of the losses alone counts against it. That of the other `SCORINGS` is their measure's.
-    What is trimmed has to gain three tenths of a point over the best of the losses alone, and what leans on the past
-    over learning alone, and a tenth over the best that does not; of three trials or more also more than the standard
-    error.
+    The gain of "balanced" is the mean of P@k (three together), AUC and average precision, less what a recipe lacks,
+    measure by measure, of the better of the losses alone; that of the other `SCORINGS` is their measure's. What is
+    trimmed has to gain three tenths of a point over the best of the losses alone, what leans on the past over learning
+    alone, and a tenth over the best that does not; of three trials or more also more than the standard error.
 
-    What is a twentieth of a point behind the best is as good, and of such it is the recipe that stands first in
-    `RECIPES`: alone before with the past, without a metric before with one, without a code before with one.
-    ``anchors`` or ``metrics`` False leaves recipes with them out, ``few`` False those with a metric under another loss:
-    there are too many rows for it. ``kept`` True leaves out what is trimmed at another strength than that of learning
-    alone: there is one factor.
+    Of recipes a twentieth of a point behind the best the first of `RECIPES` is taken: alone before with the past,
+    without a metric before with one, without a code before with one. ``anchors`` or ``metrics`` False leaves recipes
+    with them out, ``few`` False those with a metric under another loss: there are too many rows for it. ``kept`` True
+    leaves out what is trimmed at another strength than that of learning alone: there is one factor.
     """
     measures = np.stack([trial.measures for trial in trials])
     own = next(number for number, way in enumerate(RECIPES) if way.mix == mixes[0])
@@ -496,8 +481,7 @@ def choose_recipe(
     able &= [not (kept and way.trim and way.pull != 1.0 and not way.share) for way in RECIPES]
     single = able & [way.mix in (0.0, 1.0) and not way.share and way.lam is None for way in RECIPES]
     gains = measures - measures[:, own : own + 1]
-    overall = scored(gains, scoring)
-    worth = overall
+    worth = overall = scored(gains, scoring)
     if scoring == "balanced":
         each = gains.mean(axis=0)
         worth = overall - 3.0 * overall_of(np.maximum(each[single].max(axis=0) - each - _FORGIVEN, 0.0))
@@ -559,11 +543,10 @@ def hide_labels(
 def measure(truth: FloatArray, scores: FloatArray, together: int = 1) -> list[float]:
     """P@1, P@3, P@5, AUC and average precision in percent; every label has both answers. One sort per label.
 
-    together : P@k is that of so many rows side by side, as if they were one: the best of thirty labels in a row says
-        little about the best of thousands. With two, what trials say of P@k follows test rows most closely; with eight,
-        single labels decide.
-    P@k is over the rows that have a label. Else the conventions of `metrics`, but for ties (also of scores that differ
-    by rounding only), which fall as the rows and labels stand.
+    together : P@k is of so many rows side by side, as the best of thirty labels says little about the best of
+        thousands: with two it follows test rows most closely, with eight single labels decide
+    P@k is over rows that have a label. Else the conventions of `metrics`, but for ties (also of scores that differ by
+    rounding only), which fall as the rows and labels stand.
     """
     (n_rows, n_labels), even = truth.shape, even_out(scores)
     draws = [np.random.default_rng(draw).permutation(n_rows) for draw in range(_DRAWS if together > 1 else 0)]
