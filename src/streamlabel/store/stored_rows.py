@@ -164,7 +164,7 @@ def later_answers(connection: sqlite3.Connection, snapshot: Snapshot, n_rows: in
 
 
 _TRIAL = ("strengths", "measures", "lines")
-TRIED = "tried"  # it was "recipes" as long as P@k counted rows without a label, too
+TRIED = "tried"  # another name when `measure` changes: "recipes" until P@k was that of pairs
 
 
 def encode_trials(trials: Mapping[int, list[Trial]], n_labels: int) -> Part:

@@ -97,7 +97,8 @@ _FAR_BEHIND = 1.5  # points after which a recipe is not tried any more
 _FORGIVEN = 0.05  # points that a recipe may fall short
 # beta in units of the mean squared length of a centred row, for losses that have no closed form
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-# A recipe with the past, or trimmed, is out when it gains less than this many points on average (`choose_recipe`): the
+# A recipe with the past, or trimmed, is out when it gains less than this many points on average (`choose_recipe`; of
+# trimmed ones, when it is worth less, which a measure on which the losses alone are better makes the easier): the
 # best of many recipes seems to gain a fifth of a point where none helps (EURLEX57K by date).
 LEAST_GAIN = 0.3
 
@@ -465,8 +466,9 @@ def choose_recipe(
 
     The gain of "balanced" is the mean of P@k (three together), AUC and average precision, less what a recipe lacks,
     measure by measure, of the better of the losses alone; that of the other `SCORINGS` is their measure's. What is
-    trimmed has to gain three tenths of a point over the best of the losses alone, what leans on the past over learning
-    alone, and a tenth over the best that does not; of three trials or more also more than the standard error.
+    trimmed has to gain three tenths of a point over the best of the losses alone; what leans on the past over learning
+    alone, before it is made less, and a tenth over the best that does not; of three trials or more also more than the
+    standard error. Another loss has to gain at all, before it is made less.
 
     Of recipes a twentieth of a point behind the best the first of `RECIPES` is taken: alone before with the past,
     without a metric before with one, without a code before with one. ``anchors`` or ``metrics`` False leaves recipes
@@ -545,8 +547,8 @@ def measure(truth: FloatArray, scores: FloatArray, together: int = 1) -> list[fl
 
     together : P@k is of so many rows side by side, as the best of thirty labels says little about the best of
         thousands: with two it follows test rows most closely, with eight single labels decide
-    P@k is over rows that have a label. Else the conventions of `metrics`, but for ties (also of scores that differ by
-    rounding only), which fall as the rows and labels stand.
+    P@k is over what has a label, rows or rows together. Else the conventions of `metrics`, but for ties (also of scores
+    that differ by rounding only), which fall as the rows and labels stand.
     """
     (n_rows, n_labels), even = truth.shape, even_out(scores)
     draws = [np.random.default_rng(draw).permutation(n_rows) for draw in range(_DRAWS if together > 1 else 0)]
