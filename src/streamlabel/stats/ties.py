@@ -29,12 +29,17 @@ def even_out(scores: FloatArray, axis: int | None = None) -> FloatArray:
     return np.asarray(np.rint(scores / np.where(spread > rounding, _SAME_SCORE * spread, 1.0)))
 
 
-def ranked(truth: FloatArray, even: FloatArray, k: int | None = None) -> IntArray:
+def ranked(truth: FloatArray | IntArray, even: FloatArray | IntArray, k: int | None = None) -> IntArray:
     """The answers (r, c), 0 or 1, of each row in the order of its values (r, c), largest first, ties as they stand.
 
     even : whole numbers (`even_out`). Value, place and answer become one number, so that a fast sort has no ties.
     k : only the first k
     """
+    return leading(truth, even, k)[0]
+
+
+def leading(truth: FloatArray | IntArray, even: FloatArray | IntArray, k: int | None) -> tuple[IntArray, IntArray]:
+    """The answers of `ranked`, and the values in that order."""
     n_places = even.shape[1]
     keys = np.ascontiguousarray(even, dtype=np.int64) * (-2 * n_places)
     keys += 2 * np.arange(n_places)
@@ -42,7 +47,7 @@ def ranked(truth: FloatArray, even: FloatArray, k: int | None = None) -> IntArra
     if k is not None and k < n_places:
         keys = np.partition(keys, k - 1, axis=1)[:, :k]
     keys.sort(axis=1)
-    return np.asarray(keys & 1)
+    return np.asarray(keys & 1), np.asarray(-(keys // (2 * n_places)))
 
 
 def first_least(errors: Sequence[float] | FloatArray) -> int:

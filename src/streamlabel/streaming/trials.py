@@ -27,7 +27,7 @@ from streamlabel.classifier.objective import Design
 from streamlabel.classifier.penalty import trim
 from streamlabel.classifier.ridge import BETA_STEPS
 from streamlabel.stats.label_gram import centred_cross
-from streamlabel.stats.ties import even_out, first_least, points, ranked
+from streamlabel.stats.ties import even_out, first_least, leading, points, ranked
 from streamlabel.streaming.calibration import Estimate
 from streamlabel.streaming.inputs import SCORINGS
 from streamlabel.structure.represent import represent
@@ -550,13 +550,13 @@ def measure(truth: FloatArray, scores: FloatArray, together: int = 1) -> list[fl
     P@k is over what has a label, rows or rows together. Else the conventions of `metrics`, but for ties (also of scores
     that differ by rounding only), which fall as the rows and labels stand.
     """
-    (n_rows, n_labels), even = truth.shape, even_out(scores)
+    n_rows, some, best = len(truth), np.asarray(truth.any(axis=1)), leading(truth, even_out(scores), 5)
     draws = [np.random.default_rng(draw).permutation(n_rows) for draw in range(_DRAWS if together > 1 else 0)]
     hits = []
     for rows in draws or [np.arange(n_rows)]:
         beside = rows[: n_rows // together * together].reshape(-1, together)
-        true, order = (part[beside].reshape(-1, together * n_labels) for part in (truth, even))
-        hits.append(ranked(true, order, 5)[true.any(axis=1)])
+        true, order = (part[beside].reshape(-1, together * part.shape[1]) for part in best)
+        hits.append(ranked(true, order, 5)[some[beside].any(axis=1)])
     top = np.concatenate(hits)
     values = [float(top[:, :k].sum()) / (k * max(len(top), 1)) for k in (1, 3, 5)]
     label, place = np.nonzero(ranked(truth.T, even_out(scores, axis=0).T))
