@@ -39,7 +39,7 @@ BUDGETS = (25, 50, 100, 200, 500, 1000, 2000, 5000, 15000, 50000)
 # LAM, the mixes, shares, pulls and trims of RECIPES, how strengths are chosen, and the rule of `choose_recipe` were
 # settled while looking at test rows of Bibtex, Delicious, mediamill_reduced, EURLEX57K, citeulike-t and Reuters. A run
 # reads no test row, but figures on these sets flatter the design; others (`benchmarks/unseen.py`) are a fairer test of
-# it; that few labels choose a loss, too, came after the first look at these. So were pairs of rows (`measure`).
+# it; that few labels choose a loss, too, came after the first look at these. `PAIRS` was settled with such rows, too.
 # `LEAST_GAIN` was raised, and no bar left for losses alone, after losses on later laws of EURLEX57K had been seen.
 MOST_ROWS = 8_000  # of a trial that learns alone
 LAM = 0.003
