@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,19 @@ def test_a_letter_of_the_vocabulary_is_not_another_word(tagged: Path, tmp_path: 
     assert [finding.kind for finding in ModelStore.doctor(path)] == ["part"]
 
 
+def test_no_answer_goes_by_an_index(tagged: Path, tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    shutil.copytree(tagged, path)
+    said = "CREATE INDEX version_label ON version (label)"
+    with closing(sqlite3.connect(path / "catalogue.db")) as connection, connection:
+        connection.execute("DROP INDEX version_label")
+        connection.execute(said.replace("(label)", "(100 - label)"))  # what it holds is not what it says
+        connection.execute("PRAGMA writable_schema = 1")
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'version_label'", (said,))
+    assert logical(path) is None
+    assert answers(path) == answers(tagged)
+
+
 @pytest.mark.parametrize("bytes_lost", [1188, 1])
 def test_a_catalogue_that_was_cut_is_refused(tagged: Path, tmp_path: Path, bytes_lost: int) -> None:
     path = tmp_path / "cut"
@@ -173,6 +187,7 @@ def test_a_catalogue_that_was_cut_is_refused(tagged: Path, tmp_path: Path, bytes
         "UPDATE version SET retired = 3 WHERE number = 3",
         "UPDATE version SET retired = NULL WHERE retired IS NOT NULL AND name = 'later 2'",
         "UPDATE version SET born = 99 WHERE number = 3",
+        "UPDATE version SET checksum = x'00' WHERE number = 3",
         "DELETE FROM version WHERE number = 3",
         "UPDATE relation SET weight = weight / 2",
         "UPDATE relation SET neighbour = 1 WHERE neighbour = 2",

@@ -118,7 +118,7 @@ def _history(folder: Path) -> Iterator[Finding]:
     """Revisions in which labels or parts are missing, or are too many."""
     with reading(folder) as connection:
         oldest = int(read_meta(connection, folder)["oldest"])
-        said = dict(connection.execute("SELECT number, digest FROM revision").fetchall())
+        said = dict(connection.execute("SELECT CAST(number AS INTEGER), digest FROM revision").fetchall())
         found = digest_by_revision(connection, list(said))
         newest = max(said)
     for number in sorted(said):

@@ -69,13 +69,15 @@ def digest_by_revision(connection: sqlite3.Connection, revisions: Sequence[int])
     """What the digest of each revision should be, by the versions and parts that are there now."""
     changes: dict[int, int] = {}
     for table in ("version", "part"):
-        for checksum, born, retired in connection.execute(f"SELECT checksum, born, retired FROM {table}"):
-            changes[born] = changes.get(born, 0) ^ mixed(checksum)
+        columns = "CAST(checksum AS INTEGER), CAST(born AS INTEGER), CAST(retired AS INTEGER)"  # damage has any type
+        for checksum, born, retired in connection.execute(f"SELECT {columns} FROM {table}"):
+            changes[born or 0] = changes.get(born or 0, 0) ^ mixed(checksum or 0)
             if retired is not None:
-                changes[retired] = changes.get(retired, 0) ^ mixed(checksum)
+                changes[retired] = changes.get(retired, 0) ^ mixed(checksum or 0)
     for table in NOTES:
-        for sealed, revision in connection.execute(f"SELECT seal, revision FROM {table}"):
-            changes[revision] = changes.get(revision, 0) ^ mixed(sealed)
+        columns = "CAST(seal AS INTEGER), CAST(revision AS INTEGER)"
+        for sealed, revision in connection.execute(f"SELECT {columns} FROM {table}"):
+            changes[revision or 0] = changes.get(revision or 0, 0) ^ mixed(sealed or 0)
     found, digest = {}, 0
     waiting = sorted(changes)
     for revision in sorted(revisions):
