@@ -270,10 +270,10 @@ def test_only_what_may_still_be_best_is_tried_again():
     assert {RECIPES[top], RECIPES[0], RECIPES[1]} <= set(ways)
 
 
-def test_rows_of_many_features_are_tried_with_the_past_up_to_2000():
-    assert budget_class(4_000, (40_000, 5_000)) == 2_000
-    assert budget_class(4_000, (40_000, 500)) == 5_000
-    assert budget_class(40_000, (40_000, 5_000)) == 40_000
+def test_of_many_features_at_most_8000_rows_are_tried():
+    assert budget_class(4_000, (40_000, 5_000)) == budget_class(4_000, (40_000, 500)) == 5_000
+    assert budget_class(40_000, (40_000, 5_000)) == 8_000
+    assert budget_class(40_000, (40_000, 120)) == 40_000
 
 
 def test_the_best_of_every_kind_is_tried_again_for_choices_that_are_restricted():

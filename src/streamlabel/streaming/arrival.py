@@ -47,7 +47,6 @@ from streamlabel.streaming.trials import (
     Trial,
     choose_recipe,
     own_lines,
-    sketch,
 )
 from streamlabel.types import CSR, FloatArray, IntArray
 
@@ -203,9 +202,7 @@ def _learn(
     correlations = None if past is None else past.correlations
     if past is not None and not coupled:  # once for both losses
         past = replace(past, found=find_codes(past, answers, recipe.lam, centre))
-    basis = None
-    if recipe.share:
-        basis = sketch(state.fitted_classifiers()[0]) if state.basis is None else state.basis
+    basis = state.directions() if recipe.share else None
     kept = state.memory if everything else None
     judged_rows = judged_sample(X.shape[0], seed) if kept is None else kept.judged_rows
     loss: str = state.loss
@@ -387,11 +384,19 @@ def run_trials(parameters: Parameters, state: ModelState, n_rows: int) -> list[T
 
 
 def run_all_trials(parameters: Parameters, state: ModelState) -> None:
-    """Run the trials for every number of rows that labels may arrive with, so that no label waits for them."""
+    """Run the trials for every number of rows that labels may arrive with, so that no label waits for them.
+
+    Nor for the factor of all rows, where one is used.
+    """
     if parameters.fit_intercept and state.memory is not None and state.classes is None:
         n_rows = int(state.memory.X.shape[0])
         for budget in (*(size for size in BUDGETS if size < n_rows), n_rows):
             run_trials(parameters, state, budget)
+        X = state.memory.X
+        if state.loss == "squared" and not too_large(X):
+            recipe = _recipe(parameters, state, X, True, False)
+            if not recipe.share and (recipe.mix < 1.0 or not very_many(X)):
+                state.memory.ridge.solve(np.zeros((n_rows, 1)))
 
 
 def _arrival_beta(

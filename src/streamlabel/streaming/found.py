@@ -35,7 +35,7 @@ from streamlabel.streaming.judgement import Judgement
 from streamlabel.streaming.kept_rows import stack
 from streamlabel.streaming.other_losses import row_unit
 from streamlabel.streaming.state import LabelBatch, ModelState
-from streamlabel.streaming.trials import LAM, LabelReport, sketch
+from streamlabel.streaming.trials import LAM, LabelReport
 from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
 
 MOST_JUDGED = 2000  # rows of a pool by which scores are judged
@@ -160,9 +160,7 @@ def learn_found(
     codes, spread, share = sparse.csc_array((len(state.names), 1)), 1.0, 0.0
     beta = recipe.strength * row_unit(rows, True)
     if yes.any():
-        share, basis = recipe.share, None
-        if share:
-            basis = sketch(state.fitted_classifiers()[0]) if state.basis is None else state.basis
+        share, basis = recipe.share, state.directions() if recipe.share else None
         ridge = make_ridge(rows, beta, basis=basis, share=share, centre=True)
         answers = labels.toarray().astype(np.float64)
         if parameters.lam is not None:

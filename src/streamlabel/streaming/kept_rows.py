@@ -23,7 +23,6 @@ from streamlabel.streaming.inputs import SCORINGS, same_rows
 from streamlabel.streaming.trials import (
     LOGGER,
     MIXES,
-    MOST_ROWS,
     N_SKETCH,
     RECIPES,
     SAYS,
@@ -31,6 +30,7 @@ from streamlabel.streaming.trials import (
     WIDE,
     Judged,
     Trial,
+    Way,
     budget_class,
     choose_recipe,
     promising,
@@ -39,7 +39,8 @@ from streamlabel.streaming.trials import (
 )
 from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray
 
-_MOST_JUDGED = 1000
+_MOST_JUDGED, _MOST_MORE = 1000, 6000  # rows; these only where the past is not tried
+_FEW_ROWS = 500  # with more, of many features, losses are tried apart from the past, too: there they count more
 _MOST_SCORES = 10_000_000
 _MOST_LOOSE = 64
 _MOST_SHUFFLED = 1 << 24  # rows; more of them, in files, would take memory
@@ -329,13 +330,24 @@ class FitMemory:
             count = n_trials(budget, self.X.shape[1])
             if count:
                 LOGGER.info(SAYS, f"about {budget} answers")
-            for number in range(count):
+
+            def draw(number: int, ways: Sequence[Way], alone: bool, apart: Trial | None = None) -> Trial | None:
                 rng = np.random.default_rng((self._seed, budget, number))
-                size = budget if affords_coordinates((budget, self.X.shape[1]), N_SKETCH) else min(budget, MOST_ROWS)
-                rows = np.sort(rng.choice(left, size, replace=False))
-                X, ways = self.X[rows], promising(found) if found and wide else first
+                rows = np.sort(rng.choice(left, budget, replace=False))
+                X, by, sketched = self.X[rows], judged, None
+                if alone:  # the scores of the past are not needed
+                    more = np.append(self.judged_rows, rng.permutation(np.setdiff1d(left, rows))[:_MOST_MORE])
+                    by = Judged(self.X[more], labels[more], np.empty((0, 0)))
+                else:
+                    sketched = self._sketched(X, weights, intercept)
                 scores = partial(_scores, X, weights, intercept)
-                one = run(X, labels[rows], scores, judged, rng, losses, ways, self._sketched(X, weights, intercept))
+                return run(X, labels[rows], scores, by, rng, losses, ways, sketched, apart, alone)
+
+            alone = not affords_coordinates((budget, self.X.shape[1]), min(labels.shape[1], N_SKETCH))
+            both = wide and not alone and budget > _FEW_ROWS and len(losses) > 1
+            apart = draw(count, first, True) if both else None
+            for number in range(count):
+                one = draw(number, promising(found) if found and wide else first, alone, apart)
                 found += [] if one is None else [one]
             self.tried[budget] = found
         return self.tried[budget]

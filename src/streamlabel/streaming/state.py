@@ -19,7 +19,7 @@ from streamlabel.streaming.blocks import ClassifierBlocks, LabelNames, SharedLis
 from streamlabel.streaming.calibration import Decisions
 from streamlabel.streaming.kept_rows import FitMemory, LabelAnswers
 from streamlabel.streaming.pruned import pruned
-from streamlabel.streaming.trials import LabelReport
+from streamlabel.streaming.trials import LabelReport, sketch
 from streamlabel.types import CSC, FloatArray, IntArray
 
 
@@ -123,6 +123,13 @@ class ModelState:
         few = None if self.memory is None else self.memory.few
         numbers = np.arange(self.n_fitted) if few is None else few
         return self.classifiers.weights(numbers), self.classifiers.intercept[numbers]
+
+    def directions(self) -> FloatArray:
+        """The directions (d, r) of the metric: the basis, or what trials have made, or made now."""
+        if self.basis is not None:
+            return self.basis
+        made = None if self.memory is None else self.memory.directions
+        return sketch(self.fitted_classifiers()[0]) if made is None else made[0]
 
     def neighbours(self, label: str, k: int) -> list[tuple[str, float]]:
         """The k labels with the largest weights (by size) in the code of a label, with sign; [] if it has none."""

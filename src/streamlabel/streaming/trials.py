@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from streamlabel.classifier.coordinates import LARGEST_ORDER, Coordinates, affords_coordinates, minimise
+from streamlabel.classifier.coordinates import Coordinates, affords_coordinates, minimise
 from streamlabel.classifier.losses import get_loss, log_odds_span
 from streamlabel.classifier.newton import Start
 from streamlabel.classifier.objective import Design
@@ -68,14 +68,14 @@ class Way(NamedTuple):
 
 # Own ridge first. What leans on the past can be pulled toward it harder than toward zero; the more rows, the finer a
 # code they bear.
-MIXES, _TRIMS, _FIRM = (0.0, 1.0, 0.3, 0.5), (1.5, 3.0), 30.0
+MIXES, _TRIMS, _FIRM = (0.0, 1.0, 0.3, 0.5, 0.7), (1.5, 3.0), 30.0
 RECIPES: tuple[Way, ...] = (
     *(Way(mix, 0.0, None, 1.0) for mix in MIXES),
-    *(Way(mix, 0.0, None, 1.0, True) for mix in MIXES[2:]),
+    *(Way(mix, 0.0, None, 1.0, True) for mix in MIXES[2:4]),
     *(Way(0.5, 0.0, None, pull, True, level, firm) for firm in (_FIRM, 0.0) for level in _TRIMS for pull in (1.0, 0.3)),
     *(Way(0.0, share, lam, pull) for share in (0.0, 0.1, 0.3) for lam in (None, LAM, LAM / 3.0, LAM / 10.0)
       for pull in (1.0, 3.0, 10.0) if share or lam),
-    *(Way(mix, share, lam, pull) for mix in MIXES[1:] for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
+    *(Way(mix, share, lam, pull) for mix in MIXES[1:4] for share in (0.0, 0.1, 0.3) for lam in (None, LAM / 3.0)
       for pull in (1.0, 3.0) if share or lam),
     *(Way(0.5, share, lam, 0.3, True, level, firm) for firm in (_FIRM, 0.0) for level in _TRIMS
       for share, lam in ((0.1, None), (0.3, None), (0.0, LAM / 3.0), (0.1, LAM / 3.0))),
@@ -83,7 +83,7 @@ RECIPES: tuple[Way, ...] = (
 _TIERS = np.array([3 if way.share or way.lam is not None else 2 if way.trim else 1 for way in RECIPES])
 LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse=True))
 SHARES = tuple(sorted({way.share for way in RECIPES}))
-N_HIDDEN, N_SKETCH = 64, 512
+N_ALONE, N_SKETCH = 128, 512  # labels that losses alone are judged by; directions
 _MANY_ROWS, _N_HIDDEN_OTHER = 300, 32  # with more rows, labels to hide if a loss has no closed form
 SOME_ROWS, WIDE = 1_000, 588  # with more rows than these, of more features, a trial with every metric takes seconds
 _MOST_TRIMMED = 1_000  # rows up to which weights are trimmed much: of more rows small weights are less noise
@@ -170,11 +170,11 @@ class Trial:
 def budget_class(n_rows: int, shape: tuple[int, ...] = (10**9, 1)) -> int:
     """The standard budget nearest to this number of rows, by ratio, for a model fitted on rows of this shape.
 
-    Of many features, between 2,000 and 8,000 rows are as 2,000: more cannot be tried with the past.
+    Of many features, more than 2,000 rows are tried without the past, and at most 8,000.
     """
     found = min(BUDGETS, key=lambda budget: abs(np.log(budget / max(n_rows, 1))))
-    if n_rows < MOST_ROWS and not affords_coordinates((min(found, shape[0]), shape[1]), N_SKETCH):
-        found = max(budget for budget in BUDGETS if budget <= LARGEST_ORDER)
+    if not affords_coordinates((min(found, shape[0]), shape[1]), N_SKETCH):
+        found = min(found, MOST_ROWS)
     return min(found, shape[0])
 
 
@@ -193,36 +193,44 @@ def run_trial(
     losses: Sequence[str] = ("squared", "logistic"),
     ways: Sequence[Way] = RECIPES,
     sketched: tuple[FloatArray, FloatArray] | None = None,
+    apart: Trial | None = None,
+    by_itself: bool = False,
 ) -> Trial | None:
     """Run one trial: hide some labels, learn them from the rows X (q, d) with these recipes, judge them.
 
     answers : (q, m) sparse 0/1;  scores : gives those of the model on these rows of some labels
     losses : which are tried: the squared one, one other, or both. The scores are those of the first.
     sketched : of all labels, the scores of both rows in the directions that `sketch` makes of them, if these are fewer
+    apart : a trial of the losses alone, if there was one: what it says of them counts
+    by_itself : without the past, as where rows are too many; then the scores are not used
     None if fewer than two labels have both answers on both sides.
     """
     most = 0.0 if _dense(X) else _TRIMS[0] if X.shape[0] > _MOST_TRIMMED else _TRIMS[1]
     ways = [way for way in ways if way.trim <= most]
+    n_labels = answers.shape[1]
+    mixing = _mixing(n_labels, N_SKETCH)
+
+    def alone(least: int) -> Trial | None:
+        able, _ = hide_labels(answers, judged.answers, rng, 1, N_ALONE)  # without the past nothing is hidden from it
+        if len(able) < least:
+            return None
+        return _Hidden(X, answers[:, able], judged.X, judged.answers[:, able], losses, ways).run_alone()
+
+    if by_itself or not affords_coordinates(X.shape, n_labels if mixing is None else N_SKETCH):
+        return alone(2)
     hidden, others = hide_labels(answers, judged.answers, rng)
-    apart = None
     if len(hidden) < _LEAST_HIDDEN:
-        if answers.shape[1] // 3 < _LEAST_HIDDEN and len(losses) > 1:
-            able, _ = hide_labels(answers, judged.answers, rng, 1)  # without the past there is nothing to hide from
-            if len(able) >= (_LEAST_HIDDEN if X.shape[0] <= _MANY_ROWS else 2):
-                alone = _Hidden(X, answers[:, able], judged.X, judged.answers[:, able], losses, ways)
-                alone.run_alone()
-                apart = alone.result()
+        if n_labels // 3 < _LEAST_HIDDEN and len(losses) > 1:
+            apart = alone(_LEAST_HIDDEN if X.shape[0] <= _MANY_ROWS else 2)
         losses = losses[:1]
     if losses[-1] != "squared" and X.shape[0] > _MANY_ROWS:
         hidden = np.sort(rng.permutation(hidden)[:_N_HIDDEN_OTHER])
     if len(hidden) < 2 or not others.size:
         return apart
     trial = _Hidden(X, answers[:, hidden], judged.X, judged.answers[:, hidden], losses, ways)
-    n_labels, past = answers.shape[1], np.setdiff1d(np.arange(answers.shape[1]), hidden)
-    mixing = _mixing(n_labels, N_SKETCH)
-    if not affords_coordinates(X.shape, n_labels if mixing is None else N_SKETCH):
-        trial.run_alone()
-        return trial.result()
+    if apart is not None:
+        trial.strengths[1] = apart.strengths[1]
+    past = np.setdiff1d(np.arange(n_labels), hidden)
     if mixing is None or sketched is None:
         basis = scores(past), judged.scores[:, past]
         basis = basis if mixing is None else (basis[0] @ mixing[past], basis[1] @ mixing[past])
@@ -250,10 +258,14 @@ def _dense(X: CSR | FloatArray) -> bool:
 
 
 def _joined(trial: Trial, apart: Trial) -> Trial:
-    """A trial with the gains of the losses alone that other labels have shown."""
-    alone = [not way.share and way.lam is None for way in RECIPES]
+    """A trial with the gains of the losses alone that other labels have shown; gains of the past are over the best."""
+    alone = np.array([not way.share and way.lam is None for way in RECIPES])
     measures, lines = trial.measures.copy(), trial.lines.copy()
-    measures[alone], lines[alone] = trial.measures[0] + (apart.measures - apart.measures[0])[alone], apart.lines[alone]
+    gains = apart.measures - apart.measures[0]
+    best = int(np.nanargmax(np.where(alone, overall_of(gains), np.nan)))
+    more = trial.measures[0] + gains[best] - trial.measures[best]
+    measures[~alone] += np.where(np.isnan(more), 0.0, more)
+    measures[alone], lines[alone] = trial.measures[0] + gains[alone], apart.lines[alone]
     return Trial(np.array([trial.strengths[0], apart.strengths[1]]), measures, lines)
 
 
@@ -303,7 +315,7 @@ class _Hidden:
                     self.scores[kept] = self.rates + (found if of_basis is None else found + past_judged @ of_basis)
         if self.other is None:
             return at
-        if not share:
+        if np.isnan(self.strengths[1]):
             self.strengths[1] = self._climb(self.other, partial(self._learn_other, at, far, None), RECIPES[1])
         start: Start | None = None
         needed = {_parts(way)[2] for way in self.ways if way.mix and way.share == share and not way.firm}
@@ -329,31 +341,36 @@ class _Hidden:
         found = far @ (V if held is None else V - held) + b
         return found + self.span * anchor_far, (V, b)
 
-    def run_alone(self) -> None:
+    def run_alone(self) -> Trial:
         """Try the losses alone, by iterations: for rows that are too many for coordinates."""
         squares = Design(self.X, True).gram_diagonal()
         unit = float(squares.sum()) / self.X.shape[0]
+        known: dict[tuple[str, float], Start] = {}
 
-        def learn(loss: str, strength: float, start: Start | None) -> tuple[FloatArray, Start]:
-            found = minimise(self.X, squares, self.answers, strength * unit, loss, None, start)
-            return np.asarray(self.judged_X @ found[0]) + found[1], found
+        def learn(loss: str, strength: float, start: Start | None = None) -> tuple[FloatArray, Start]:
+            if (loss, strength) not in known:
+                beta = strength * unit
+                known[loss, strength] = minimise(self.X, squares, self.answers, beta, loss, None, start, None, _ROUGH)
+            weights, offsets = found = known[loss, strength]
+            return np.asarray(self.judged_X @ weights) + offsets, found
 
         if self.squared:
             self.strengths[0] = self._climb("squared", partial(learn, "squared"), RECIPES[0])
-            self._trim_alone(learn)
+            self._trim_alone(partial(learn, "squared"))
         if self.other is not None:
             self.strengths[1] = self._climb(self.other, partial(learn, self.other), RECIPES[1])
+        return self.result()
 
-    def _trim_alone(self, learn: Callable[[str, float, Start | None], tuple[FloatArray, Start]]) -> None:
-        mean = np.asarray(self.X.mean(axis=0)).ravel()
+    def _trim_alone(self, learn: Callable[..., tuple[FloatArray, Start]]) -> None:
+        mean, start = np.asarray(self.X.mean(axis=0)).ravel(), learn(self.strengths[0])[1]
         for way in (way for way in self.ways if way.trim and not way.share and way.lam is None):
             whole, kept, other = _parts(way)
             if kept not in self.scores:
-                self.scores[whole], (weights, offset) = learn("squared", way.pull * self.strengths[0], None)
+                self.scores[whole], (weights, offset) = learn(way.pull * self.strengths[0], start)
                 lighter = trim(weights, way.trim)
                 self.scores[kept] = np.asarray(self.judged_X @ lighter) + offset + mean @ (weights - lighter)
             if way.firm and other not in self.scores:
-                self.scores[other] = learn("squared", way.firm * self.strengths[0], None)[0]
+                self.scores[other] = learn(way.firm * self.strengths[0], start)[0]
 
     def _own_strength(self, at: Coordinates, far: FloatArray) -> float:
         """The strength of own ridge with the least squared error on the judged rows, all hidden labels together."""
@@ -381,11 +398,12 @@ class _Hidden:
                 if 0 <= near < len(STRENGTHS) and near not in found:
                     scores, starts[near] = learn(STRENGTHS[near], starts.get(place))
                     found[near] = value(scores), scores
-            best = max(found, key=lambda near: (found[near][0], near))  # of two equal ones the stronger
-            if best == place:
+                if near in found and (found[near][0], near) > (found[place][0], place):  # of equal ones the stronger
+                    place = near
+                    break
+            else:
                 self.scores[way] = found[place][1]
                 return STRENGTHS[place]
-            place = best
 
     def result(self) -> Trial:
         """What was found."""
@@ -532,13 +550,13 @@ def overall_of(measures: FloatArray) -> FloatArray:
 
 
 def hide_labels(
-    answers: CSR, judged_answers: CSR, rng: np.random.Generator, part: int = 3
+    answers: CSR, judged_answers: CSR, rng: np.random.Generator, part: int = 3, most: int = 64
 ) -> tuple[IntArray, IntArray]:
     """Choose labels to hide, at most one in ``part``, with both answers on both sides; returns them and all others."""
     n_rows, n_labels = answers.shape
     here, there = (np.asarray(part.sum(axis=0)).ravel() for part in (answers, judged_answers))
     able = np.flatnonzero((here > 0) & (here < n_rows) & (there > 0) & (there < judged_answers.shape[0]))
-    hidden = np.sort(rng.permutation(able)[: min(N_HIDDEN, n_labels // part)])
+    hidden = np.sort(rng.permutation(able)[: min(most, n_labels // part)])
     return hidden, np.setdiff1d(np.arange(n_labels), hidden)
 
 
