@@ -17,7 +17,6 @@ from streamlabel.data.streams import (
     annotated_rows,
     dated_stream,
     first_occurrence,
-    ordered_stream,
     random_stream,
 )
 from streamlabel.errors import DataError
@@ -85,20 +84,6 @@ def test_streams_and_draws_do_not_depend_on_the_process():
     stream = random_stream(50, 20, 7, random_state=8)
     mask = annotated_rows(np.eye(40, 6, dtype=np.int8), 9, how="random", stratify=True, random_state=8)
     assert run.stdout.strip() == str([*stream.past.tolist(), *stream.arriving.tolist(), *mask.indices.tolist()])
-
-
-def test_given_order_is_kept():
-    assert as_lists(ordered_stream([5, 3, 0, 9, 2], 2, 2)) == ([5, 3], [[0, 9], [2]], [])
-    assert as_lists(ordered_stream([5, 3, 0, 9, 2], 0, n_batches=2)) == ([], [[5, 3, 0], [9, 2]], [])
-    assert as_lists(ordered_stream([5, 3], 2, 2)) == ([5, 3], [], [])
-    assert ordered_stream([5, 3], 2).arriving.tolist() == []
-    assert as_lists(ordered_stream((7,), 0, 10)) == ([], [[7]], [])
-
-
-@pytest.mark.parametrize("order", [[], [1, 1], [-1, 0], [0.5, 1], ["a"], [[0, 1]], [[0], [1, 2]], [True, False]])
-def test_orders_that_are_none(order):
-    with pytest.raises(DataError, match="order"):
-        ordered_stream(order, 0)
 
 
 def test_first_occurrence_by_hand():

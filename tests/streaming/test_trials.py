@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from streamlabel import StreamingLabelClassifier
 from streamlabel.metrics.ranking import precision_at_k
 from streamlabel.streaming import trials as trials_module
 from streamlabel.streaming.trials import (
@@ -274,6 +275,58 @@ def test_of_many_features_at_most_8000_rows_are_tried():
     assert budget_class(4_000, (40_000, 5_000)) == budget_class(4_000, (40_000, 500)) == 5_000
     assert budget_class(40_000, (40_000, 5_000)) == 8_000
     assert budget_class(40_000, (40_000, 120)) == 40_000
+
+
+def test_what_more_labels_say_of_losses_alone_counts_and_the_past_is_over_their_best():
+    metric, logistic = RECIPES.index(Way(0.0, 0.3, None, 1.0)), RECIPES.index(Way(1.0, 0.0, None, 1.0))
+    few, many = np.full((len(RECIPES), 5), 50.0), np.full((len(RECIPES), 5), 70.0)
+    few[logistic] += 4.0
+    few[metric] += 5.0
+    many[logistic] += 2.0
+    trial, apart = (
+        Trial(np.array([1.0, there]), part, np.ones((len(RECIPES), 2))) for there, part in ((2, few), (3, many))
+    )
+    found = trials_module._joined(trial, apart)
+    gains = found.measures - found.measures[0]
+    np.testing.assert_allclose(gains[[logistic, metric]], [[2.0] * 5, [3.0] * 5])
+    assert found.strengths.tolist() == [1.0, 3.0]
+
+
+def test_by_themselves_losses_are_tried_on_all_labels_and_their_strength_is_taken_over(rng, monkeypatch):
+    X, Y, scores = made(True, rng)
+    judged, few = Judged(X[200:], Y[200:], scores[200:]), partial(np.take, scores[:200], axis=1)
+    asked, climb = [], trials_module._Hidden._climb
+    monkeypatch.setattr(
+        trials_module._Hidden, "_climb", lambda self, *given: asked.append(self.truth.shape[1]) or climb(self, *given)
+    )
+    apart = run_trial(X[:200], Y[:200], few, Judged(X[200:], Y[200:], np.empty((0, 0))), rng, by_itself=True)
+    assert asked == [30, 30]  # of 30 labels, for both losses
+    alone = [not way.share and way.lam is None and not way.trim for way in RECIPES]
+    np.testing.assert_array_equal(np.isnan(apart.measures).any(axis=1), [not one for one in alone])
+    whole = run_trial(X[:200], Y[:200], few, judged, rng, apart=apart)
+    assert len(asked) == 2
+    assert whole.strengths[1] == apart.strengths[1]
+    np.testing.assert_allclose((whole.measures - whole.measures[0])[alone], (apart.measures - apart.measures[0])[alone])
+
+
+def test_losses_of_many_features_are_tried_apart_from_700_rows_on(rng):
+    X = sparse.random_array((2400, 600), density=0.02, format="csr", rng=rng)
+    Y = sparse.csr_array((X[:, :40].toarray() > 0.5).astype(int))
+    memory = StreamingLabelClassifier().fit(X, Y).state_.memory
+    seen = []
+
+    def look(X, answers, scores, judged, rng, losses, ways, sketched, apart, by_itself):
+        seen.append((by_itself, len(judged.scores), judged.X.shape[0], apart))
+        return trial_of(np.full((len(RECIPES), 5), 50.0))
+
+    for n_rows, calls in ((500, 3), (1_000, 3)):
+        memory.trials(n_rows, ("squared", "logistic"), lambda: (np.zeros((600, 40)), np.zeros(40)), run=look)
+        assert len(seen) == calls
+        assert [one[0] for one in seen] == [n_rows == 1_000, False, False]
+        seen, before = [], seen
+    n_judged = before[1][1]
+    assert before[0][:3] == (True, 0, 2400 - 1_000)  # all that it does not learn from
+    assert all(one[1] == one[2] == n_judged and one[3] is not None for one in before[1:])
 
 
 def test_the_best_of_every_kind_is_tried_again_for_choices_that_are_restricted():

@@ -11,7 +11,7 @@ from datetime import date
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from streamlabel.data.files import RandomState, check_integer, make_rng
 from streamlabel.errors import DataError
@@ -73,28 +73,6 @@ def random_stream(
     return _cut(order, n_past, batch_size, n_batches)
 
 
-def ordered_stream(
-    order: ArrayLike, n_past: int, batch_size: int | None = None, *, n_batches: int | None = None
-) -> LabelStream:
-    """Labels in the order given, which may name some labels only; batches as in `random_stream`.
-
-    >>> ordered_stream([4, 0, 2, 1], 2).batches
-    (array([2, 1]),)
-    """
-    try:
-        labels = np.asarray(order)
-    except ValueError as error:
-        raise DataError(f"order cannot be read as a list of label numbers: {error}") from None
-    if labels.ndim != 1 or not labels.size or not np.issubdtype(labels.dtype, np.integer):
-        raise DataError("order must be a list of one or more label numbers (columns of Y)")
-    if labels.min() < 0:
-        raise DataError(f"order holds the label {labels.min()}; label numbers start at 0")
-    unique, counts = np.unique(labels, return_counts=True)
-    if len(unique) < len(labels):
-        raise DataError(f"order names label {unique[counts > 1][0]} more than once; every label arrives once")
-    return _cut(labels.astype(np.intp), n_past, batch_size, n_batches)
-
-
 def dated_stream(
     dataset: Dataset | TextDataset,
     *,
@@ -110,7 +88,7 @@ def dated_stream(
     Labels without a dated positive row are in ``left_out``.
     """
     if dataset.row_dates is None:
-        raise DataError("the data set has no row dates; use random_stream or ordered_stream", source=dataset.source)
+        raise DataError("the data set has no row dates; use random_stream", source=dataset.source)
     if (n_past is None) == (cutoff is None):
         raise DataError("give either n_past or cutoff: how many labels are past, or the day before which they occurred")
     first = first_occurrence(dataset.Y, dataset.row_dates)

@@ -60,20 +60,29 @@ class RidgeFactor(Spectrum, Protocol):
         ...
 
 
-class FeatureFactor:
-    """The ridge factor for many rows: the eigenvectors ``U`` of ``Xc'Xc`` (d, d)."""
+class _Factor:
+    """What both factors keep: the eigenvectors of a matrix of the centred rows that are not of its null space."""
 
     def __init__(self, X: CSR | FloatArray, *, centre: bool = True) -> None:
         self._X, self._centre = X, centre
         self.n_rows = int(X.shape[0])
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
-        gram = centred_gram(X, self.mean)
-        self.gram: FloatArray = gram
-        values, vectors = symmetric_spectrum(gram)
+        self.gram = self._matrix()
+        values, vectors = symmetric_spectrum(self.gram)
         kept = values > NULL_SHARE * max(float(values[-1]), 0.0)
         self.eigenvalues: FloatArray = values[kept]
-        self._vectors = vectors if kept.all() else vectors[:, kept]
+        self._vectors: FloatArray = vectors if kept.all() else np.ascontiguousarray(vectors[:, kept])
         self._roots = np.sqrt(self.eigenvalues)
+
+    def _matrix(self) -> FloatArray:
+        return centred_kernel(self._X, self.mean)
+
+
+class FeatureFactor(_Factor):
+    """The ridge factor for many rows: the eigenvectors ``U`` of ``Xc'Xc`` (d, d)."""
+
+    def _matrix(self) -> FloatArray:
+        return centred_gram(self._X, self.mean)
 
     def project(self, targets: FloatArray | CSR) -> FloatArray:
         centred = dense(self._X.T @ targets)
@@ -98,19 +107,8 @@ class FeatureFactor:
         return result + (1.0 / self.n_rows if self._centre else 0.0)
 
 
-class RowFactor:
+class RowFactor(_Factor):
     """The ridge factor for few rows: the eigenvectors ``Q`` of ``Xc Xc'`` (n, n)."""
-
-    def __init__(self, X: CSR | FloatArray, *, centre: bool = True) -> None:
-        self._X, self._centre = X, centre
-        self.n_rows = int(X.shape[0])
-        self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
-        kernel = centred_kernel(X, self.mean)
-        self.gram: FloatArray = kernel
-        values, vectors = symmetric_spectrum(kernel)
-        kept = values > NULL_SHARE * max(float(values[-1]), 0.0)
-        self.eigenvalues: FloatArray = values[kept]
-        self._vectors = np.ascontiguousarray(vectors[:, kept])
 
     def project(self, targets: FloatArray | CSR) -> FloatArray:
         return np.asarray((targets.T @ self._vectors).T)
@@ -123,7 +121,7 @@ class RowFactor:
         return np.asarray(self._X.T @ duals - np.outer(self.mean, duals.sum(axis=0)))
 
     def coordinates(self, rows: IntArray) -> FloatArray:
-        return self._vectors[rows] * np.sqrt(self.eigenvalues)
+        return self._vectors[rows] * self._roots
 
     def leverages(self, beta: float, rows: IntArray | None = None) -> FloatArray:
         shrink = self.eigenvalues / (self.eigenvalues + beta)

@@ -384,10 +384,7 @@ def run_trials(parameters: Parameters, state: ModelState, n_rows: int) -> list[T
 
 
 def run_all_trials(parameters: Parameters, state: ModelState) -> None:
-    """Run the trials for every number of rows that labels may arrive with, so that no label waits for them.
-
-    Nor for the factor of all rows, where one is used.
-    """
+    """Run the trials for every number of rows that labels may arrive with, and factor all rows: no label waits then."""
     if parameters.fit_intercept and state.memory is not None and state.classes is None:
         n_rows = int(state.memory.X.shape[0])
         for budget in (*(size for size in BUDGETS if size < n_rows), n_rows):

@@ -321,10 +321,8 @@ class FitMemory:
             judged = Judged(self.judged_X, labels[self.judged_rows], self.leave_one_out)
             found, first, wide = list[Trial](), RECIPES, self.X.shape[1] > WIDE
             if wide and budget > SOME_ROWS and affords_coordinates((budget, self.X.shape[1]), N_SKETCH):
-                some, mixes = (
-                    self.trials(SOME_ROWS, losses, classifiers, run),
-                    MIXES if losses[0] == "squared" else (1.0,),
-                )
+                mixes = MIXES if losses[0] == "squared" else (1.0,)
+                some = self.trials(SOME_ROWS, losses, classifiers, run)
                 shares = {choose_recipe(some, mixes=mixes, scoring=one).share for one in SCORINGS if some}
                 first = tuple(way for way in RECIPES if not way.share or way.share in shares)
             count = n_trials(budget, self.X.shape[1])
@@ -334,18 +332,16 @@ class FitMemory:
             def draw(number: int, ways: Sequence[Way], alone: bool, apart: Trial | None = None) -> Trial | None:
                 rng = np.random.default_rng((self._seed, budget, number))
                 rows = np.sort(rng.choice(left, budget, replace=False))
-                X, by, sketched = self.X[rows], judged, None
+                X, by = self.X[rows], judged
                 if alone:  # the scores of the past are not needed
                     more = np.append(self.judged_rows, rng.permutation(np.setdiff1d(left, rows))[:_MOST_MORE])
                     by = Judged(self.X[more], labels[more], np.empty((0, 0)))
-                else:
-                    sketched = self._sketched(X, weights, intercept)
+                sketched = None if alone else self._sketched(X, weights, intercept)
                 scores = partial(_scores, X, weights, intercept)
                 return run(X, labels[rows], scores, by, rng, losses, ways, sketched, apart, alone)
 
             alone = not affords_coordinates((budget, self.X.shape[1]), min(labels.shape[1], N_SKETCH))
-            both = wide and not alone and budget > _FEW_ROWS and len(losses) > 1
-            apart = draw(count, first, True) if both else None
+            apart = draw(count, first, True) if wide and not alone and budget > _FEW_ROWS and len(losses) > 1 else None
             for number in range(count):
                 one = draw(number, promising(found) if found and wide else first, alone, apart)
                 found += [] if one is None else [one]

