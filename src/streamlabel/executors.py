@@ -33,10 +33,7 @@ class Executor(Protocol):
         ...
 
     def map_reduce(
-        self,
-        function: Callable[[Item], Result],
-        items: Iterable[Item],
-        combine: Callable[[Result, Result], Result],
+        self, function: Callable[[Item], Result], items: Iterable[Item], combine: Callable[[Result, Result], Result]
     ) -> Result:
         """Apply the function to every item and combine the results from the left, in order.
 
@@ -67,10 +64,7 @@ class SerialExecutor:
         return map(function, items)
 
     def map_reduce(
-        self,
-        function: Callable[[Item], Result],
-        items: Iterable[Item],
-        combine: Callable[[Result, Result], Result],
+        self, function: Callable[[Item], Result], items: Iterable[Item], combine: Callable[[Result, Result], Result]
     ) -> Result:
         results = self.stream(function, items)
         for first in results:

@@ -154,7 +154,7 @@ def test_a_letter_of_the_vocabulary_is_not_another_word(tagged: Path, tmp_path: 
     assert [finding.kind for finding in ModelStore.doctor(path)] == ["part"]
 
 
-def test_no_answer_goes_by_an_index(tagged: Path, tmp_path: Path) -> None:
+def test_labels_are_not_read_by_an_index(tagged: Path, tmp_path: Path) -> None:
     path = tmp_path / "index"
     shutil.copytree(tagged, path)
     said = "CREATE INDEX version_label ON version (label)"

@@ -287,9 +287,12 @@ def test_what_more_labels_say_of_losses_alone_counts_and_the_past_is_over_their_
         Trial(np.array([1.0, there]), part, np.ones((len(RECIPES), 2))) for there, part in ((2, few), (3, many))
     )
     found = trials_module._joined(trial, apart)
-    gains = found.measures - found.measures[0]
-    np.testing.assert_allclose(gains[[logistic, metric]], [[2.0] * 5, [3.0] * 5])
     assert found.strengths.tolist() == [1.0, 3.0]
+    chosen = choose_recipe([found])
+    assert (chosen.share, chosen.mix, chosen.clarity.gain) == (0.3, 0.0, 3.0)  # one over logistic regression, as here
+    chosen = choose_recipe([found], mixes=(0.0,))
+    assert (chosen.share, chosen.clarity.gain) == (0.3, 5.0)  # five over own ridge, of which nothing else is known
+    assert choose_recipe([found], metrics=False, anchors=False).clarity.gain == 2.0
 
 
 def test_by_themselves_losses_are_tried_on_all_labels_and_their_strength_is_taken_over(rng, monkeypatch):
@@ -307,6 +310,9 @@ def test_by_themselves_losses_are_tried_on_all_labels_and_their_strength_is_take
     assert len(asked) == 2
     assert whole.strengths[1] == apart.strengths[1]
     np.testing.assert_allclose((whole.measures - whole.measures[0])[alone], (apart.measures - apart.measures[0])[alone])
+    kept = Judged(X[200:], Y[200:, :9], scores[200:, :9])  # so few that they are tried alone anyway: not once more
+    run_trial(X[:200], Y[:200, :9], lambda of: scores[:200, of], kept, rng, apart=apart)
+    assert len(asked) == 2
 
 
 def test_losses_of_many_features_are_tried_apart_from_700_rows_on(rng):

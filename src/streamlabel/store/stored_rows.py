@@ -163,7 +163,7 @@ def later_answers(connection: sqlite3.Connection, snapshot: Snapshot, n_rows: in
     return sorted(found, key=lambda pair: pair[0])
 
 
-_TRIAL = ("strengths", "measures", "lines")
+_TRIAL = ("strengths", "measures", "lines", "missed")
 TRIED = "tried"  # another name when `measure` changes: "recipes" until P@k was that of pairs
 
 

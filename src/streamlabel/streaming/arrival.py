@@ -389,8 +389,7 @@ def run_all_trials(parameters: Parameters, state: ModelState) -> None:
         n_rows = int(state.memory.X.shape[0])
         for budget in (*(size for size in BUDGETS if size < n_rows), n_rows):
             run_trials(parameters, state, budget)
-        X = state.memory.X
-        if state.loss == "squared" and not too_large(X):
+        if state.loss == "squared" and not too_large(X := state.memory.X):
             recipe = _recipe(parameters, state, X, True, False)
             if not recipe.share and (recipe.mix < 1.0 or not very_many(X)):
                 state.memory.ridge.solve(np.zeros((n_rows, 1)))

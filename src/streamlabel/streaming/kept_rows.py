@@ -23,6 +23,7 @@ from streamlabel.streaming.inputs import SCORINGS, same_rows
 from streamlabel.streaming.trials import (
     LOGGER,
     MIXES,
+    MOST_WIDE,
     N_SKETCH,
     RECIPES,
     SAYS,
@@ -341,7 +342,9 @@ class FitMemory:
                 return run(X, labels[rows], scores, by, rng, losses, ways, sketched, apart, alone)
 
             alone = not affords_coordinates((budget, self.X.shape[1]), min(labels.shape[1], N_SKETCH))
-            apart = draw(count, first, True) if wide and not alone and budget > _FEW_ROWS and len(losses) > 1 else None
+            apart, fits = None, WIDE < self.X.shape[1] <= MOST_WIDE // 32
+            if fits and not alone and budget > _FEW_ROWS and len(losses) > 1:
+                apart = draw(count, first, True)
             for number in range(count):
                 one = draw(number, promising(found) if found and wide else first, alone, apart)
                 found += [] if one is None else [one]

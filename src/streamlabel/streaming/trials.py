@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from streamlabel.stats.ties import even_out, first_least, leading, points, ranke
 from streamlabel.streaming.calibration import Estimate
 from streamlabel.streaming.inputs import SCORINGS
 from streamlabel.structure.represent import represent
-from streamlabel.types import CSC, CSR, FloatArray, IntArray
+from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray
 
 LOGGER = logging.getLogger("streamlabel.trials")
 SAYS = "trying out on known labels how to learn from %s: once per number of answers ..."
@@ -83,6 +83,7 @@ _TIERS = np.where(_ALONE, [2 if way.trim else 1 for way in RECIPES], 3)
 LAMS = tuple(sorted({way.lam for way in RECIPES if way.lam is not None}, reverse=True))
 SHARES = tuple(sorted({way.share for way in RECIPES}))
 N_ALONE, N_SKETCH = 128, 512  # labels that losses alone are judged by; directions
+MOST_WIDE = 2_000_000  # features times such labels: of each a dozen classifiers are held
 _MANY_ROWS, _N_HIDDEN_OTHER = 300, 32  # with more rows, labels to hide if a loss has no closed form
 SOME_ROWS, WIDE = 1_000, 588  # with more rows than these, of more features, a trial with every metric takes seconds
 _MOST_TRIMMED = 1_000  # rows up to which weights are trimmed much: of more rows small weights are less noise
@@ -107,7 +108,8 @@ class Clarity:
 
     gain : over learning alone (0 if that was chosen)
     lead, lead_error : over the best other recipe that might have been chosen, and the standard error of that over the
-        trials; None if there was no other. A lead below its error could have gone the other way with other draws.
+        trials, 0 where one draw decides; None if there was no other. A lead below its error could have gone the other
+        way with other draws.
     """
 
     gain: float
@@ -158,11 +160,21 @@ class Trial:
     strengths : (2,), those best for learning alone, with the squared and with the other loss; NaN if not tried
     measures : (n_recipes, 5) P@1, P@3, P@5, AUC, average precision; NaN if not tried
     lines : (n_recipes, 2), scale and shift of scores of the other loss (`Recipe`), for all labels alike
+    missed : (n_recipes, 5), where losses alone were tried apart: by how much they gain more there than in this trial
     """
 
     strengths: FloatArray
     measures: FloatArray
     lines: FloatArray
+    missed: FloatArray = field(default_factory=lambda: np.zeros((len(RECIPES), 5)))
+
+    def over_best(self, able: BoolArray | bool = True) -> FloatArray:
+        """The measures, with what leans on the past as far over the best of the losses alone as in the trial itself."""
+        measures = self.measures.copy()
+        if self.missed.any():
+            gains = np.where(_ALONE & able, overall_of(measures - measures[0]), np.nan)
+            measures[~_ALONE] += np.nan_to_num(self.missed[np.nanargmax(gains)])
+        return measures
 
 
 def budget_class(n_rows: int, shape: tuple[int, ...] = (10**9, 1)) -> int:
@@ -209,23 +221,22 @@ def run_trial(
     mixing = _mixing(n_labels, N_SKETCH)
 
     def alone(least: int) -> Trial | None:
-        able, _ = hide_labels(answers, judged.answers, rng, 1, N_ALONE)  # without the past nothing is hidden from it
-        if len(able) < least:
-            return None
-        return _Hidden(X, answers[:, able], judged.X, judged.answers[:, able], losses, ways).run_alone()
+        n_most = int(np.clip(MOST_WIDE // X.shape[1], _N_HIDDEN_OTHER, N_ALONE))
+        able, _ = hide_labels(answers, judged.answers, rng, 1, n_most)  # without the past nothing is hidden from it
+        return _Hidden(X, answers, judged, able, losses, ways).run_alone() if len(able) >= least else None
 
     if by_itself or not affords_coordinates(X.shape, n_labels if mixing is None else N_SKETCH):
         return alone(2)
     hidden, others = hide_labels(answers, judged.answers, rng)
     if len(hidden) < _LEAST_HIDDEN:
-        if n_labels // 3 < _LEAST_HIDDEN and len(losses) > 1:
+        if apart is None and n_labels // 3 < _LEAST_HIDDEN and len(losses) > 1:
             apart = alone(_LEAST_HIDDEN if X.shape[0] <= _MANY_ROWS else 2)
         losses = losses[:1]
     if losses[-1] != "squared" and X.shape[0] > _MANY_ROWS:
         hidden = np.sort(rng.permutation(hidden)[:_N_HIDDEN_OTHER])
     if len(hidden) < 2 or not others.size:
         return apart
-    trial = _Hidden(X, answers[:, hidden], judged.X, judged.answers[:, hidden], losses, ways)
+    trial = _Hidden(X, answers, judged, hidden, losses, ways)
     if apart is not None:
         trial.strengths[1] = apart.strengths[1]
     past = np.setdiff1d(np.arange(n_labels), hidden)
@@ -256,14 +267,11 @@ def _dense(X: CSR | FloatArray) -> bool:
 
 
 def _joined(trial: Trial, apart: Trial) -> Trial:
-    """A trial with the gains of the losses alone that other labels have shown; gains of the past are over the best."""
+    """A trial with the gains of the losses alone that other labels have shown."""
     measures, lines = trial.measures.copy(), trial.lines.copy()
-    gains = apart.measures - apart.measures[0]
-    best = int(np.nanargmax(np.where(_ALONE, overall_of(gains), np.nan)))
-    more = trial.measures[0] + gains[best] - trial.measures[best]
-    measures[~_ALONE] += np.where(np.isnan(more), 0.0, more)
+    gains, before = apart.measures - apart.measures[0], trial.measures - trial.measures[0]
     measures[_ALONE], lines[_ALONE] = trial.measures[0] + gains[_ALONE], apart.lines[_ALONE]
-    return Trial(np.array([trial.strengths[0], apart.strengths[1]]), measures, lines)
+    return Trial(np.array([trial.strengths[0], apart.strengths[1]]), measures, lines, gains - before)
 
 
 class _Hidden:
@@ -274,16 +282,11 @@ class _Hidden:
     """
 
     def __init__(
-        self,
-        X: CSR | FloatArray,
-        answers: CSR,
-        judged_X: CSR | FloatArray,
-        truth: CSR,
-        losses: Sequence[str],
+        self, X: CSR | FloatArray, answers: CSR, judged: Judged, labels: IntArray, losses: Sequence[str],
         ways: Sequence[Way],
-    ) -> None:
-        self.X, self.judged_X, self.ways = X, judged_X, ways
-        self.truth, self.answers = (part.toarray().astype(np.float64) for part in (truth, answers))
+    ) -> None:  # fmt: skip
+        self.X, self.judged_X, self.ways = X, judged.X, ways
+        self.truth, self.answers = (part[:, labels].toarray().astype(np.float64) for part in (judged.answers, answers))
         self.squared, self.other = losses[0] == "squared", losses[-1] if losses[-1] != "squared" else None
         self.rates: FloatArray = self.answers.mean(axis=0)
         self.anchors: dict[float | None, tuple[Any, Any]] = {None: (0.0, 0.0)}
@@ -434,7 +437,7 @@ def promising(trials: Sequence[Trial]) -> list[Way]:
 
     Of every kind the best stays, too: a choice may be restricted to it.
     """
-    measures = np.mean([trial.measures for trial in trials], axis=0)
+    measures = np.mean([trial.over_best() for trial in trials], axis=0)
     kinds = [(way.mix, way.share > 0.0, way.lam is None, way.trim, way.trim and way.pull) for way in RECIPES]
     near = _ALONE & [way.mix in (0.0, 1.0) for way in RECIPES]
     for scoring in SCORINGS:
@@ -489,6 +492,7 @@ def choose_recipe(
     able &= [(few or not (way.mix and way.share)) and not (kept and way.trim and way.pull != 1.0 and not way.share)
              for way in RECIPES]  # fmt: skip
     single = able & _ALONE & [way.mix in (0.0, 1.0) for way in RECIPES]
+    measures = np.stack([trial.over_best(able) for trial in trials])
     gains = measures - measures[:, own : own + 1]
     worth = overall = scored(gains, scoring)
     if scoring == "balanced":
