@@ -222,7 +222,7 @@ def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
     auc = budget.compared[(budget.compared["measure"] == "AUC")].set_index(["dataset", "competitor", "where"])["gain"]
     logistic = auc["reuters-21578"][["BR logistic", "scikit-learn logistic"]].groupby("where").min()
     assert all(logistic[f"{n} rows"] > 0.0 for n in (100, 200, 500))
-    assert all(-0.65 < logistic[f"{n} rows"] < 0.05 for n in (50, 1000, 2000, 4000, 8000, 13219))
+    assert all(-0.45 < logistic[f"{n} rows"] < 0.05 for n in (50, 1000, 2000, 4000, 8000, 13219))
     assert all(
         auc["reuters-21578", "BR ridge", f"{n} rows"] > 2.0 for n in (100, 200, 500, 1000, 2000, 4000, 8000, 13219)
     )
@@ -232,7 +232,7 @@ def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
     ridge = budget.compared[budget.compared["competitor"] == "BR ridge"]
     behind = ridge[ridge["gain"] < -0.3]
     assert set(behind["dataset"] + ", " + behind["measure"]) == {
-        "bibtex, P@1", "reuters-21578, P@1", "reuters-21578, AUC", "mediamill_reduced, average precision",
+        "bibtex, average precision", "reuters-21578, AUC", "mediamill_reduced, average precision",
     }  # fmt: skip
     assert behind["gain"].min() > -0.55
 
@@ -241,7 +241,7 @@ def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
 def test_what_the_page_says_of_the_calendar(committed):
     timeline = results(committed, "timeline")
     facts = timeline.sections("facts")[""]
-    assert [line["past used for"] for line in facts] == ["69", "0", "28"]
+    assert [line["past used for"] for line in facts] == ["160", "0", "28"]
     assert sum(int(line["arrived"]) for line in facts) == 641
     found = timeline.compared[timeline.compared["competitor"] == "scikit-learn logistic"]
     assert found[found["measure"] == "AUC"]["verdict"].tolist() == ["ties"] * 3
