@@ -1,6 +1,6 @@
 """The CPU time of new labels by the number of answers: the first, which runs the trials, and the median of later ones.
 
-    python benchmarks/arrivals.py [--dataset eurlex57k] [--answers 20,100,500,1000,2000,all] [--labels 8]
+    python benchmarks/arrivals.py [--dataset eurlex57k] [--answers 20,100,500,1000,2000,all] [--labels 8] [--tune fit]
 
 All labels but forty are known. A new one is answered on so many rows, a twentieth of them yes (at most all there are)
 and the others drawn from all rows; default settings, one thread. Labels with fewer than fifty yes do not arrive.
@@ -30,13 +30,14 @@ def main() -> None:
     parser.add_argument("--dataset", default="eurlex57k")
     parser.add_argument("--answers", default="20,100,500,1000,2000,all")
     parser.add_argument("--labels", type=int, default=8)
+    parser.add_argument("--tune", choices=("arrival", "fit"), default="arrival")
     options = parser.parse_args()
     data = load_catalogue_set(options.dataset, "train")
     order, columns = np.random.default_rng(0).permutation(data.n_labels), data.Y.tocsc()
     known, new = np.sort(order[:-40]), [j for j in order[-40:] if np.diff(columns.indptr)[j] >= 50][: options.labels]
     with threadpool_limits(1):
         begin = time.process_time()
-        fitted = StreamingLabelClassifier().fit(data.X, data.Y[:, known])
+        fitted = StreamingLabelClassifier(tune=options.tune).fit(data.X, data.Y[:, known])
         print(f"{data.n_rows:,} rows, {len(known):,} known labels, fit {time.process_time() - begin:.1f} CPU s")
         print("\n| answers | first, CPU s | later, CPU ms | learned by |\n|---|--:|--:|---|")
         for size in options.answers.split(","):
