@@ -24,6 +24,7 @@ from streamlabel.streaming.trials import (
     LOGGER,
     MIXES,
     MOST_WIDE,
+    N_HIDDEN_OTHER,
     N_SKETCH,
     RECIPES,
     SAYS,
@@ -342,7 +343,7 @@ class FitMemory:
                 return run(X, labels[rows], scores, by, rng, losses, ways, sketched, apart, alone)
 
             alone = not affords_coordinates((budget, self.X.shape[1]), min(labels.shape[1], N_SKETCH))
-            apart, fits = None, WIDE < self.X.shape[1] <= MOST_WIDE // 32
+            apart, fits = None, WIDE < self.X.shape[1] <= MOST_WIDE // N_HIDDEN_OTHER
             if fits and not alone and budget > _FEW_ROWS and len(losses) > 1:
                 apart = draw(count, first, True)
             for number in range(count):
