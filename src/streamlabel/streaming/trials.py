@@ -37,7 +37,7 @@ LOGGER = logging.getLogger("streamlabel.trials")
 SAYS = "trying out on known labels how to learn from %s: once per number of answers ..."
 BUDGETS = (25, 50, 100, 200, 500, 1000, 2000, 5000, 15000, 50000)
 # RECIPES, `PAIRS`, how many labels and rows judge, how strengths are chosen, and `choose_recipe` were settled with
-# test rows of Bibtex, Delicious, mediamill_reduced, EURLEX57K (later laws, too), citeulike-t and Reuters in sight, which
+# test rows of Bibtex, Delicious, mediamill_reduced, EURLEX57K (its later laws), citeulike-t, Reuters in sight, which
 # flatters the design; `benchmarks/unseen.py` is fairer, though few labels choose a loss since a first look at its sets.
 MOST_ROWS = 8_000  # of a trial that learns alone
 LAM = 0.003
