@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from streamlabel.classifier.losses import get_loss
-from streamlabel.classifier.newton import Start, diagonal_inverse, minimise_newton
-from streamlabel.classifier.objective import AnchoredObjective
+from streamlabel.classifier.newton import ShiftedInverse, Start, diagonal_inverse, minimise_newton
+from streamlabel.classifier.objective import AnchoredObjective, SingleRows
 from streamlabel.classifier.penalty import make_penalty
 from streamlabel.stats.accelerator import accelerated
 from streamlabel.stats.spectral import NULL_SHARE, centred_kernel, dense, row_products, symmetric_spectrum
@@ -30,7 +30,7 @@ def affords_coordinates(shape: tuple[int, ...], n_past: int = 0) -> bool:
 
 
 def minimise(
-    X: CSR | FloatArray,
+    X: CSR | FloatArray | SingleRows,
     squares: FloatArray,
     answers: FloatArray,
     beta: float,
@@ -41,22 +41,25 @@ def minimise(
     tolerance: float = 1e-3,
     max_iter: int = MOST_STEPS,
     from_start: bool = False,
+    inverse: ShiftedInverse | None = None,
 ) -> Start:
     """Learn answers (q, k) with any loss, toward an anchor (d, k): classifiers (d, k) and intercepts (k,).
 
     X : (q, d), rows, best in coordinates;   squares : (d,), the diagonal of Xc'Xc
-    known : (q, k), 0 for answers that are left out;   from_start : as in `minimise_newton`
+    known : (q, k), 0 for answers that are left out;   from_start, inverse : as in `minimise_newton`
     """
     kind = get_loss(loss)
     anchor = np.zeros((X.shape[1], answers.shape[1])) if anchor is None else anchor
-    penalty = make_penalty(anchor, None, beta)
+    penalty = make_penalty(anchor, None, float(beta))
     given = (squares, start, tolerance, max_iter, from_start)
-    found = accelerated("newton", X, answers, loss, penalty, True, known, *given)
+    rows = X.single if isinstance(X, SingleRows) else X
+    found = accelerated("newton", rows, answers, loss, penalty, True, known, *given)
     if found is None:
         objective = AnchoredObjective(X, kind.encode(answers), kind, penalty, True, known)
+        inverse = diagonal_inverse(squares) if inverse is None else inverse
         found = minimise_newton(
-            objective, diagonal_inverse(squares), start, tolerance=tolerance, max_iter=max_iter, from_start=from_start
-        )
+            objective, inverse, start, tolerance=tolerance, max_iter=max_iter, from_start=from_start
+        )  # fmt: skip
     return found.weights, found.intercept
 
 
@@ -65,6 +68,7 @@ class Coordinates:
 
     past : (q, r), the centred scores of a basis of the metric on these rows;  share : of the metric
     first : others of the same rows, whose products of rows are used again
+    single : in single precision: a third of the time, and good enough to compare
     kernel, far : these products, with themselves and with other rows
     Z : (q, s);   squares : (s,), the diagonal of Z'Z;   unit : the mean squared length of a centred row
     """
@@ -75,16 +79,18 @@ class Coordinates:
         past: FloatArray | None = None,
         share: float = 0.0,
         first: Coordinates | None = None,
+        single: bool = False,
     ) -> None:
         self._X, self.mean = X, np.asarray(X.mean(axis=0)).ravel()
-        self._past: FloatArray | None = past if share else None
+        self._real, least = (np.float32, 1e-6) if single else (np.float64, 1e3 * NULL_SHARE)
+        self._past: FloatArray | None = past.astype(self._real, copy=False) if past is not None and share else None
         self._share = 0.0 if self._past is None else share
         n_rows, n_features = X.shape
         self._features: FloatArray | None = None
         self.kernel: FloatArray | None = None if first is None else first.kernel
         self.far: list[tuple[CSR | FloatArray, FloatArray]] = [] if first is None else first.far
         if n_rows <= n_features + (0 if self._past is None else self._past.shape[1]):
-            self.kernel = centred_kernel(X, self.mean) if self.kernel is None else self.kernel
+            self.kernel = centred_kernel(X, self.mean).astype(self._real, copy=False) if self.kernel is None else self.kernel
             kernel = self.kernel.copy()
             own = float(kernel.trace())
             self._scale(own)
@@ -92,17 +98,17 @@ class Coordinates:
                 kernel *= 1.0 - self._share
                 kernel += self._metric * (self._past @ self._past.T)
             values, vectors = symmetric_spectrum(kernel, overwrite=True)
-            kept = values > 1e3 * NULL_SHARE * max(float(values[-1]), np.finfo(np.float64).tiny)
+            kept = values > least * max(float(values[-1]), np.finfo(np.float64).tiny)
             roots = np.sqrt(values[kept])
             self.Z: FloatArray = vectors[:, kept] * roots
             self._back = vectors[:, kept] / roots
         else:
-            centred = dense(X) - self.mean
+            centred = (dense(X) - self.mean).astype(self._real, copy=False)
             own = float(np.square(centred).sum())
             self._scale(own)
             rows = self._joined(centred, self._past)
             values, vectors = symmetric_spectrum(rows.T @ rows, overwrite=True)
-            kept = values > 1e3 * NULL_SHARE * max(float(values[-1]), np.finfo(np.float64).tiny)
+            kept = values > least * max(float(values[-1]), np.finfo(np.float64).tiny)
             self._features = vectors[:, kept]
             self.Z = rows @ self._features
         self.squares: FloatArray = np.square(self.Z).sum(axis=0)
@@ -111,14 +117,14 @@ class Coordinates:
     def across(self, X: CSR | FloatArray, past: FloatArray | None = None) -> FloatArray:
         """Other rows (e, d) in these coordinates, (e, s); ``past`` are their scores less the means on the first."""
         if self._features is not None:
-            return self._joined(dense(X) - self.mean, past) @ self._features
+            return self._joined((dense(X) - self.mean).astype(self._real, copy=False), past) @ self._features
         known = [kernel for rows, kernel in self.far if rows is X]
-        kernel = known[0] if known else self._products(X)
+        kernel = known[0] if known else self._products(X).astype(self._real, copy=False)
         if not known:
             self.far.append((X, kernel))
         if self._past is not None:
             assert past is not None
-            kernel = (1.0 - self._share) * kernel + self._metric * (past @ self._past.T)
+            kernel = (1.0 - self._share) * kernel + self._metric * (past.astype(self._real, copy=False) @ self._past.T)
         return kernel @ self._back
 
     def _products(self, X: CSR | FloatArray) -> FloatArray:
@@ -153,18 +159,18 @@ class Coordinates:
 
     def of_scores(self, scores: FloatArray) -> FloatArray:
         """The classifiers (s, k) that have these centred scores (q, k) on the rows."""
-        return (self.Z.T @ scores) / self.squares[:, None]
+        return (self.Z.T @ scores.astype(self._real, copy=False)) / self.squares[:, None]
 
     def ridge(self, targets: FloatArray, beta: float) -> FloatArray:
         """Ridge (s, k) of centred targets (q, k)."""
-        return (self.Z.T @ targets) / (self.squares + beta)[:, None]
+        return (self.Z.T @ targets.astype(self._real, copy=False)) / (self.squares + float(beta))[:, None]
 
     def _scale(self, own: float) -> None:
         total = 0.0 if self._past is None else float(np.square(self._past).sum())
-        self._metric = self._share * own / max(total, np.finfo(np.float64).tiny)
+        self._metric = float(self._share * own / max(total, np.finfo(np.float64).tiny))
 
     def _joined(self, rows: FloatArray, past: FloatArray | None) -> FloatArray:
         if self._past is None:
             return rows
         assert past is not None
-        return np.hstack((np.sqrt(1.0 - self._share) * rows, np.sqrt(self._metric) * past))
+        return np.hstack((np.sqrt(1.0 - self._share) * rows, np.sqrt(self._metric) * past)).astype(self._real, copy=False)

@@ -28,7 +28,7 @@ import numpy as np
 from scipy import linalg
 
 from streamlabel.classifier.conjugate_gradient import Operator, column_lengths, conjugate_gradient, still_worked
-from streamlabel.classifier.objective import AnchoredObjective, standing
+from streamlabel.classifier.objective import AnchoredObjective, SingleRows, standing
 from streamlabel.classifier.penalty import Penalty
 from streamlabel.stats.spectral import RidgeFactor
 from streamlabel.types import CSR, FloatArray, IntArray
@@ -42,7 +42,31 @@ _SMALLEST_WEIGHT = 1e-8
 
 def diagonal_inverse(diagonal: FloatArray) -> ShiftedInverse:
     """The inverse of ``A + s I`` with A replaced by its diagonal (d,): an approximation without a factor."""
-    return lambda R, shifts: R / (diagonal[:, None] + shifts)
+    return lambda R, shifts: R / (diagonal[:, None] + shifts).astype(R.dtype, copy=False)
+
+
+def sketched_inverse(X: CSR | FloatArray | SingleRows, mean: FloatArray, size: int = 128) -> ShiftedInverse:
+    """About the inverse of ``A + s I``: exact in the largest directions of ``A = Xc'Xc``, one number in all others.
+
+    The directions are those of a Nystroem approximation from a fixed random sketch. Many columns with second
+    derivatives of one take a half to a third of the steps of `diagonal_inverse` then.
+    """
+    sketch = linalg.qr(np.random.default_rng(0).standard_normal((X.shape[1], min(size, X.shape[1]))), mode="economic")[0]
+    scores = X @ sketch - mean @ sketch
+    image = X.T @ scores - np.outer(mean, scores.sum(axis=0))
+    shift = 1e-6 * float(np.linalg.norm(image)) + np.finfo(np.float64).tiny
+    root = linalg.cholesky(sketch.T @ image + shift * np.eye(sketch.shape[1]), lower=True)
+    vectors, roots, _ = linalg.svd(
+        linalg.solve_triangular(root, (image + shift * sketch).T, lower=True).T, full_matrices=False
+    )
+    values = np.maximum(np.square(roots) - shift, 0.0)[:, None]
+
+    def solve(R: FloatArray, shifts: FloatArray) -> FloatArray:
+        last = values[-1] + shifts
+        U = vectors.astype(R.dtype, copy=False)
+        return R / last.astype(R.dtype) + U @ ((1.0 / (values + shifts) - 1.0 / last).astype(R.dtype) * (U.T @ R))
+
+    return solve
 
 
 def spectral_inverse(factor: RidgeFactor) -> ShiftedInverse:
@@ -192,16 +216,17 @@ def _direction(
 ) -> tuple[FloatArray, FloatArray, int]:
     """Newton's step, its residual at most the share `forcing` (k,) of the gradient."""
     X, penalty = objective.X, objective.penalty
+    if isinstance(X, SingleRows):
+        X, second, slope = X.single, second.astype(np.float32), slope.astype(np.float32)
     if (part := standing(X, second)) is not None:  # slopes and costs are those of all rows, so the answer is, too
         X, second = X[part[0]], second[part[0]] * part[1]
     sums = second.sum(axis=0)
     share = np.where(sums > 0.0, 1.0 / np.where(sums > 0.0, sums, 1.0), 0.0)
-    means = sums / second.shape[0]
-    right = -slope
+    means, right = sums / second.shape[0], -slope
     weighted = None
     if objective.fit_intercept:
         weighted = X.T @ second
-        right += weighted * (share * slope_b)
+        right += weighted * (share * slope_b).astype(right.dtype)
 
     def operators(labels: IntArray | None = None) -> tuple[Operator, Operator]:
         if labels is None:

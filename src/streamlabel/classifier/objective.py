@@ -81,6 +81,24 @@ class Design:
         return column_sums(targets) / self.n_rows - self.mean @ weights
 
 
+class SingleRows:
+    """Rows whose products with float64 are made in single precision: seven digits, in half the time."""
+
+    def __init__(self, X: CSR | FloatArray) -> None:
+        self.single: Any = X.astype(np.float32, copy=False)
+        self.shape: tuple[int, int] = X.shape
+
+    @property
+    def T(self) -> SingleRows:
+        return SingleRows(self.single.T)
+
+    def __matmul__(self, V: FloatArray) -> FloatArray:
+        return np.asarray(self.single @ V.astype(np.float32), dtype=np.float64)
+
+    def mean(self, axis: int) -> FloatArray:
+        return np.asarray(self.single.mean(axis=axis, dtype=np.float64))
+
+
 def column_sums(targets: FloatArray | CSR) -> FloatArray:
     """The sum of each column, (k,) float64."""
     return np.asarray(targets.sum(axis=0), dtype=np.float64).ravel()
@@ -119,12 +137,12 @@ class AnchoredObjective:
 
     Attributes
     ----------
-    X : (n, d), CSR or dense float64
+    X : (n, d), CSR or dense float64, or `SingleRows`: then Newton's inner solves are in single precision, too
     answers : (n, k) dense, as ``loss.encode`` writes them
     known : (n, k), 0 for answers that are left out, else 1; None: all count
     """
 
-    X: CSR | FloatArray
+    X: Any
     answers: FloatArray
     loss: Loss
     penalty: Penalty

@@ -21,6 +21,7 @@ from streamlabel.stats.label_gram import centred_cross
 from streamlabel.stats.spectral import dense
 from streamlabel.streaming.inputs import SCORINGS, same_rows
 from streamlabel.streaming.trials import (
+    FEW_ROWS,
     LOGGER,
     MIXES,
     MOST_WIDE,
@@ -42,7 +43,6 @@ from streamlabel.streaming.trials import (
 from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray
 
 _MOST_JUDGED, _MOST_MORE = 1000, 6000  # rows; these only where the past is not tried
-_FEW_ROWS = 500  # with more, of many features, losses are tried apart from the past, too: there they count more
 _MOST_SCORES = 10_000_000
 _MOST_LOOSE = 64
 _MOST_SHUFFLED = 1 << 24  # rows; more of them, in files, would take memory
@@ -322,12 +322,15 @@ class FitMemory:
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
             judged = Judged(self.judged_X, labels[self.judged_rows], self.leave_one_out)
             found, first, wide = list[Trial](), RECIPES, self.X.shape[1] > WIDE
+            alone = not affords_coordinates((budget, self.X.shape[1]), min(labels.shape[1], N_SKETCH))
             if wide and budget > SOME_ROWS and affords_coordinates((budget, self.X.shape[1]), N_SKETCH):
                 mixes = MIXES if losses[0] == "squared" else (1.0,)
                 some = self.trials(SOME_ROWS, losses, classifiers, run)
-                shares = {choose_recipe(some, mixes=mixes, scoring=one).share for one in SCORINGS if some}
+                best = [choose_recipe(some, mixes=mixes, scoring=one) for one in SCORINGS if some]
+                shares = {one.share for one in best}
                 first = tuple(way for way in RECIPES if not way.share or way.share in shares)
-            count = n_trials(budget, self.X.shape[1])
+                alone |= not any(one.share or one.anchored for one in best[:1])  # of more rows the past says less
+            count = 1 if alone else n_trials(budget, self.X.shape[1])
             if count:
                 LOGGER.info(SAYS, f"about {budget} answers")
 
@@ -342,9 +345,8 @@ class FitMemory:
                 scores = partial(_scores, X, weights, intercept)
                 return run(X, labels[rows], scores, by, rng, losses, ways, sketched, apart, alone)
 
-            alone = not affords_coordinates((budget, self.X.shape[1]), min(labels.shape[1], N_SKETCH))
             apart, fits = None, WIDE < self.X.shape[1] <= MOST_WIDE // N_HIDDEN_OTHER
-            if fits and not alone and budget > _FEW_ROWS and len(losses) > 1:
+            if fits and not alone and budget > FEW_ROWS and len(losses) > 1:
                 apart = draw(count, first, True)
             for number in range(count):
                 one = draw(number, promising(found) if found and wide else first, alone, apart)

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from streamlabel.classifier.coordinates import Coordinates, affords_coordinates, minimise
+from streamlabel.classifier.coordinates import MOST_STEPS, Coordinates, affords_coordinates, minimise
 from streamlabel.classifier.losses import get_loss, log_odds_span
-from streamlabel.classifier.newton import Start
-from streamlabel.classifier.objective import Design
+from streamlabel.classifier.newton import Start, sketched_inverse
+from streamlabel.classifier.objective import Design, SingleRows
 from streamlabel.classifier.penalty import trim
 from streamlabel.classifier.ridge import BETA_STEPS
 from streamlabel.stats.label_gram import centred_cross
@@ -88,6 +88,7 @@ _MANY_ROWS, N_HIDDEN_OTHER = 300, 32  # with more rows, labels to hide if a loss
 SOME_ROWS, WIDE = 1_000, 588  # with more rows than these, of more features, a trial with every metric takes seconds
 _MOST_TRIMMED = 1_000  # rows up to which weights are trimmed much: of more rows small weights are less noise
 _MOST_VALUES = 0.3  # of rows that are words: the share that is not zero
+FEW_ROWS = 500  # with more, trials are in single precision, and of many features losses also tried apart from the past
 _LEAST_HIDDEN = 4  # labels by which losses are compared; of many rows two do where no more are known
 PAIRS, _DRAWS = 2, 8  # rows that P@k is judged by together, and how often they are drawn
 _ROUGH = 3e-3  # tolerance of a trial
@@ -284,7 +285,7 @@ class _Hidden:
         self, X: CSR | FloatArray, answers: CSR, judged: Judged, labels: IntArray, losses: Sequence[str],
         ways: Sequence[Way],
     ) -> None:  # fmt: skip
-        self.X, self.judged_X, self.ways = X, judged.X, ways
+        self.X, self.judged_X, self.ways, self.single = X, judged.X, ways, X.shape[0] > FEW_ROWS
         self.truth, self.answers = (part[:, labels].toarray().astype(np.float64) for part in (judged.answers, answers))
         self.squared, self.other = losses[0] == "squared", losses[-1] if losses[-1] != "squared" else None
         self.rates: FloatArray = self.answers.mean(axis=0)
@@ -297,7 +298,7 @@ class _Hidden:
 
     def run(self, share: float, past: FloatArray, past_judged: FloatArray, first: Coordinates | None) -> Coordinates:
         """Try all ways with this share of the metric; returns the coordinates, for other shares to begin with."""
-        at = Coordinates(self.X, past, share, first)
+        at = Coordinates(self.X, past, share, first, self.single)
         far = at.across(self.judged_X, past_judged)
         if self.squared:
             if not share:
@@ -315,7 +316,8 @@ class _Hidden:
         if self.other is None:
             return at
         if np.isnan(self.strengths[1]):
-            self.strengths[1] = self._climb(self.other, partial(self._learn_other, at, far, None), RECIPES[1])
+            learn = partial(self._learn_other, at, far, None)
+            self.strengths[1], self.scores[RECIPES[1]] = self._climb(self.other, learn, self.truth)
         start: Start | None = None
         needed = {_parts(way)[2] for way in self.ways if way.mix and way.share == share and not way.firm}
         for way in sorted(needed, key=lambda way: (way.lam is not None, -way.pull)):  # each begins where one has ended
@@ -336,36 +338,47 @@ class _Hidden:
         anchor, anchor_far = self.anchors[lam]
         held = None if lam is None else at.of_scores(self.span * anchor)
         beta = strength * at.unit
-        V, b = minimise(at.Z, at.squares, self.answers, beta, self.other, held, start, tolerance=_ROUGH)
-        found = far @ (V if held is None else V - held) + b
+        rows = SingleRows(at.Z) if self.single else at.Z
+        V, b = minimise(rows, at.squares, self.answers, beta, self.other, held, start, tolerance=_ROUGH)
+        found = far @ (V if held is None else V - held).astype(far.dtype, copy=False) + b
         return found + self.span * anchor_far, (V, b)
 
     def run_alone(self) -> Trial:
         """Try the losses alone, by iterations: for rows that are too many for coordinates."""
-        squares = Design(self.X, True).gram_diagonal()
+        squares, n_labels = Design(self.X, True).gram_diagonal(), self.truth.shape[1]
         unit = float(squares.sum()) / self.X.shape[0]
-        known: dict[tuple[str, float], Start] = {}
+        rows, judged = (SingleRows(X) if self.single else X for X in (self.X, self.judged_X))
+        every, few = slice(None, None, 1), slice(None, None, max(n_labels // N_HIDDEN_OTHER, 1) if self.single else 1)
+        known, mean = dict[tuple[str, int, float], Start](), np.asarray(self.X.mean(axis=0)).ravel()
+        inverse = sketched_inverse(rows, mean) if self.single and self.squared else None
 
-        def learn(loss: str, strength: float, start: Start | None = None) -> tuple[FloatArray, Start]:
-            if (loss, strength) not in known:
-                beta = strength * unit
-                known[loss, strength] = minimise(self.X, squares, self.answers, beta, loss, None, start, None, _ROUGH)
-            weights, offsets = found = known[loss, strength]
-            return np.asarray(self.judged_X @ weights) + offsets, found
+        def learn(
+            loss: str, labels: slice, strength: float, start: Start | None = None
+        ) -> tuple[FloatArray, Start]:
+            if (key := (loss, labels.step, strength)) not in known:
+                given = self.answers[:, labels], strength * unit, loss, None, start, None, _ROUGH, MOST_STEPS, False
+                known[key] = minimise(rows, squares, *given, inverse if loss == "squared" else None)
+            weights, offsets = found = known[key]
+            return np.asarray(judged @ weights) + offsets, found
+
+        def climb(loss: str, way: Way) -> tuple[float, Start]:
+            strength = self._climb(loss, partial(learn, loss, few), self.truth[:, few])[0]
+            self.scores[way], start = learn(loss, every, strength)
+            return strength, start
 
         if self.other is not None:
-            self.strengths[1] = self._climb(self.other, partial(learn, self.other), RECIPES[1])
+            self.strengths[1] = climb(self.other, RECIPES[1])[0]
         if self.squared:
-            own = self.strengths[0] = self._climb("squared", partial(learn, "squared"), RECIPES[0])
-            start, mean = learn("squared", own)[1], np.asarray(self.X.mean(axis=0)).ravel()
+            own, start = climb("squared", RECIPES[0])
+            self.strengths[0] = own
         for way in (way for way in self.ways if way.trim and not way.share and way.lam is None and self.squared):
             whole, kept, other = _parts(way)
             if kept not in self.scores:
-                self.scores[whole], (weights, offset) = learn("squared", way.pull * own, start)
+                self.scores[whole], (weights, offset) = learn("squared", every, way.pull * own, start)
                 lighter = trim(weights, way.trim)
-                self.scores[kept] = np.asarray(self.judged_X @ lighter) + offset + mean @ (weights - lighter)
+                self.scores[kept] = np.asarray(judged @ lighter) + offset + mean @ (weights - lighter)
             if way.firm and other not in self.scores:
-                self.scores[other] = learn("squared", way.firm * own, start)[0]
+                self.scores[other] = learn("squared", every, way.firm * own, start)[0]
         return self.result()
 
     def _own_strength(self, at: Coordinates, far: FloatArray) -> float:
@@ -375,8 +388,10 @@ class _Hidden:
         errors = [float(np.square(far @ at.ridge(targets, step * at.unit) - truth).sum()) for step in strongest_first]
         return float(strongest_first[first_least(errors)])
 
-    def _climb(self, loss: str, learn: Callable[[float, Start | None], tuple[FloatArray, Start]], way: Way) -> float:
-        """The strength that is best for a loss alone on the judged rows: a climb from the middle.
+    def _climb(
+        self, loss: str, learn: Callable[[float, Start | None], tuple[FloatArray, Start]], truth: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """The strength that is best for a loss alone on the judged rows, and its scores: a climb from the middle.
 
         By all measures together; with many rows by the loss itself, which is less easily flattered.
         """
@@ -384,8 +399,8 @@ class _Hidden:
 
         def value(scores: FloatArray) -> float:
             if len(self.answers) > _MANY_ROWS:
-                return -float(kind.value(scores, kind.encode(self.truth)).sum())
-            return float(points(overall_of(np.array(measure(self.truth, scores, PAIRS)))))
+                return -float(kind.value(scores, kind.encode(truth)).sum())
+            return float(points(overall_of(np.array(measure(truth, scores, PAIRS)))))
 
         found, starts = dict[int, tuple[float, FloatArray]](), dict[int, Start]()
         place = len(STRENGTHS) // 2
@@ -398,8 +413,7 @@ class _Hidden:
                     place = near
                     break
             else:
-                self.scores[way] = found[place][1]
-                return STRENGTHS[place]
+                return STRENGTHS[place], found[place][1]
 
     def result(self) -> Trial:
         """What was found."""
