@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -13,7 +15,7 @@ from streamlabel.classifier import conjugate_gradient
 from streamlabel.classifier import newton as truncated_newton
 from streamlabel.classifier import solve as minimise
 from streamlabel.classifier.losses import get_loss
-from streamlabel.classifier.objective import AnchoredObjective
+from streamlabel.classifier.objective import AnchoredObjective, Design, SingleRows
 from streamlabel.classifier.penalty import make_penalty
 from streamlabel.classifier.solve import solve
 from streamlabel.data.catalogue import load_catalogue_set
@@ -211,3 +213,36 @@ def test_a_start_shortens_coupled_labels_and_ridge_by_iterations(rows, rng):
         assert short.n_iter < report.n_iter
         with pytest.raises(DataError, match="the start has shape"):
             solve(X, Y, None, S2, beta=0.5, **given, start=(weights[:, :2], intercept))
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_single_precision_and_a_sketch_change_the_way_not_the_answer(loss, rng):
+    topics = rng.standard_normal((400, 20)) @ rng.standard_normal((20, 300))
+    X = sparse.csr_array((topics + rng.standard_normal((400, 300))) * (rng.random((400, 300)) < 0.5) / 10.0)
+    answers = (X @ rng.standard_normal((300, 6)) + 0.1 * rng.standard_normal((400, 6)) > 0.2).astype(float)
+    squares, steps, kind = Design(X).gram_diagonal(), [], get_loss(loss)
+    objective = AnchoredObjective(X, kind.encode(answers), kind, make_penalty(np.zeros((300, 6)), None, 3.0))
+    exact = truncated_newton.minimise_newton(
+        objective, truncated_newton.diagonal_inverse(squares), tolerance=1e-9, max_iter=100
+    )  # fmt: skip
+    single = SingleRows(X)
+    for inverse in (
+        truncated_newton.diagonal_inverse(squares), truncated_newton.sketched_inverse(single, X.mean(axis=0), 64)
+    ):  # fmt: skip
+        rough = truncated_newton.minimise_newton(replace(objective, X=single), inverse, tolerance=1e-4, max_iter=100)
+        np.testing.assert_allclose(rough.weights, exact.weights, atol=2e-3 * np.abs(exact.weights).max())
+        np.testing.assert_allclose(rough.intercept, exact.intercept, atol=1e-3)
+        steps.append(rough.n_inner)
+    if loss == "squared":
+        assert steps[1] < 0.7 * steps[0]
+
+
+def test_products_in_single_precision_are_those_of_the_rows(rng):
+    for X in (rng.standard_normal((30, 20)), sparse.random_array((30, 20), density=0.3, format="csr", rng=rng)):
+        rows, V, G = SingleRows(X), rng.standard_normal((20, 3)), rng.standard_normal((30, 3))
+        assert (rows @ V).dtype == np.float64
+        assert (rows.T @ G.astype(np.float32)).dtype == np.float32
+        np.testing.assert_allclose(rows @ V, X @ V, atol=1e-5)
+        np.testing.assert_allclose(rows.T @ G, X.T @ G, atol=1e-5)
+        np.testing.assert_allclose(rows.T.T @ V, X @ V, atol=1e-5)
+        assert rows.T.shape == (20, 30)

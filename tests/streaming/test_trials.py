@@ -108,6 +108,13 @@ def test_budget_classes(n_rows, expected):
     assert budget_class(n_rows) == expected
 
 
+def word_counts(rng, n_rows, n_features, n_labels):
+    """Sparse rows, and labels that depend on a few of their features."""
+    X = sparse.random_array((n_rows, n_features), density=0.03, format="csr", rng=rng)
+    scores = X @ (rng.standard_normal((n_features, n_labels)) * (rng.random((n_features, n_labels)) < 0.1))
+    return X, sparse.csr_array((scores > np.quantile(scores, 0.9, axis=0)).astype(int))
+
+
 def made(related: bool, rng):
     """Rows, labels and perfect scores: hidden labels either repeat known ones or have nothing to do with them."""
     n, m = 400, 30
@@ -363,3 +370,41 @@ def test_of_many_rows_weights_are_trimmed_less_and_of_dense_ones_never(rng):
             patch.setattr(trials_module, "_MOST_TRIMMED", limit)
             found = run_trial(rows[:200], Y[:200], few, judged, np.random.default_rng(0))
         np.testing.assert_array_equal(np.isnan(found.measures).any(axis=1), [way.trim > most for way in RECIPES])
+
+
+def test_trials_of_many_rows_are_in_single_precision_and_say_the_same(rng):
+    X, Y = word_counts(rng, 1600, 700, 200)
+    judged, scores = Judged(X[600:], Y[600:], rng.standard_normal((1000, 200))), rng.standard_normal((600, 200))
+    few, climb, found, asked = partial(np.take, scores, axis=1), trials_module._Hidden._climb, [], set()
+
+    def look(self, loss, learn, truth):
+        asked.add((self.single, truth.shape[1]))
+        return climb(self, loss, learn, truth)
+
+    for least in (500, 600):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(trials_module, "FEW_ROWS", least)
+            patch.setattr(trials_module._Hidden, "_climb", look)
+            for alone in (True, False):
+                found.append(run_trial(X[:600], Y[:600], few, judged, np.random.default_rng(0), by_itself=alone))
+    assert asked == {(True, 32), (False, 128), (False, 32)}  # a strength is that of a quarter of the labels
+    for single, double in zip(found[:2], found[2:], strict=True):
+        assert single.strengths.tolist() == double.strengths.tolist()
+        np.testing.assert_allclose(single.measures[:, :3], double.measures[:, :3], atol=0.3)  # of 800 pairs of rows two
+        np.testing.assert_allclose(single.measures[:, 3:], double.measures[:, 3:], atol=0.02)
+
+
+@pytest.mark.parametrize("past", [True, False])
+def test_with_more_rows_the_past_is_tried_only_where_1000_rows_choose_it(rng, past):
+    X, Y = word_counts(rng, 3200, 600, 40)
+    memory, seen, measures = StreamingLabelClassifier().fit(X, Y).state_.memory, [], np.full((len(RECIPES), 5), 50.0)
+    measures[RECIPES.index(Way(0.0, 0.1, None, 1.0)) if past else RECIPES.index(Way(1.0, 0.0, None, 1.0))] += 2.0
+
+    def look(X, answers, scores, judged, rng, losses, ways, sketched, apart, by_itself):
+        seen.append((X.shape[0], by_itself, {way.share for way in ways}))
+        return trial_of(measures)
+
+    memory.trials(2_000, ("squared", "logistic"), lambda: (np.zeros((600, 40)), np.zeros(40)), run=look)
+    assert [one[:2] for one in seen[:3]] == [(1_000, True), (1_000, False), (1_000, False)]
+    assert [one[:2] for one in seen[3:]] == ([(2_000, True), (2_000, False), (2_000, False)] if past else [(2_000, True)])
+    assert seen[4:] == [] or seen[4][2] == {0.0, 0.1}

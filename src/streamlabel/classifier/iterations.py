@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator
 from streamlabel.classifier.coordinates import MOST_STEPS, minimise
 from streamlabel.classifier.losses import get_loss
 from streamlabel.classifier.newton import ShiftedInverse, Start, diagonal_inverse, first_point, minimise_newton
-from streamlabel.classifier.objective import AnchoredObjective, Design, column_blocks, standing, very_many
+from streamlabel.classifier.objective import AnchoredObjective, Design, SingleRows, column_blocks, standing, very_many
 from streamlabel.classifier.penalty import make_penalty
 from streamlabel.stats.threads import one_thread
 from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
@@ -87,6 +87,7 @@ class IteratedRows:
         blocks = column_blocks(answers.shape[1], folds.shape[0] * folds.shape[1])
         if very_many(self.rows):  # each has its own rows that stand for all
             blocks = [slice(label, label + 1) for label in range(answers.shape[1])]
+        rough = SingleRows(self.rows) if rows is None and sparse.issparse(self.rows) else self.rows
         with one_thread():
             for part in blocks:
                 given, held, masks = answers[:, part], anchor[:, part], folds[:, :, part]
@@ -97,10 +98,10 @@ class IteratedRows:
                 U[:, part], b[part] = V, c
                 given, held, V, c = (np.tile(one, (1, masks.shape[1])) for one in (given, held, V, c[None]))
                 V, c = minimise(
-                    self.rows, self.squares, given, beta, loss, held, (V, c[0]),
+                    rough, self.squares, given, beta, loss, held, (V, c[0]),
                     masks.reshape(len(masks), -1).astype(np.float64), _FOLD_TOLERANCE, _FOLD_STEPS, True,
                 )  # fmt: skip
-                changed = np.asarray(self.rows @ V + c).reshape(masks.shape)
+                changed = np.asarray(rough @ V + c).reshape(masks.shape)
                 scores[:, part] = np.take_along_axis(changed, masks.argmin(axis=1)[:, None], axis=1)[:, 0]
         return U, b, scores
 

@@ -217,7 +217,7 @@ def _direction(
     """Newton's step, its residual at most the share `forcing` (k,) of the gradient."""
     X, penalty = objective.X, objective.penalty
     if isinstance(X, SingleRows):
-        X, second, slope = X.single, second.astype(np.float32), slope.astype(np.float32)
+        second, slope = second.astype(np.float32), slope.astype(np.float32)
     if (part := standing(X, second)) is not None:  # slopes and costs are those of all rows, so the answer is, too
         X, second = X[part[0]], second[part[0]] * part[1]
     sums = second.sum(axis=0)

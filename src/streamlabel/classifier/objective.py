@@ -15,6 +15,7 @@ an intercept ``mu`` is 0.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,18 +83,25 @@ class Design:
 
 
 class SingleRows:
-    """Rows whose products with float64 are made in single precision: seven digits, in half the time."""
+    """Rows whose products are made in single precision: seven digits, in half the time.
+
+    Sparse ones are kept by columns, too: a few columns at once cost half as much there.
+    """
 
     def __init__(self, X: CSR | FloatArray) -> None:
         self.single: Any = X.astype(np.float32, copy=False)
+        self._left = self.single.tocsc() if sparse.issparse(X) else self.single
+        self._right = self.single.T
         self.shape: tuple[int, int] = X.shape
 
     @property
     def T(self) -> SingleRows:
-        return SingleRows(self.single.T)
+        turned = copy.copy(self)
+        turned._left, turned._right, turned.shape = self._right, self._left, self.shape[::-1]
+        return turned
 
     def __matmul__(self, V: FloatArray) -> FloatArray:
-        return np.asarray(self.single @ V.astype(np.float32), dtype=np.float64)
+        return np.asarray(self._left @ V.astype(np.float32, copy=False), dtype=V.dtype)
 
     def mean(self, axis: int) -> FloatArray:
         return np.asarray(self.single.mean(axis=axis, dtype=np.float64))
