@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -264,7 +264,7 @@ class FitMemory:
             self._ridge = make_ridge(self.X, self._beta, centre=self._centre, hat=self._given_hat)
         return self._ridge
 
-    @cached_property
+    @functools.cached_property
     def iterated(self) -> IteratedRows:
         """All rows, ready for iterations."""
         return IteratedRows(self.X)
@@ -304,12 +304,12 @@ class FitMemory:
         self,
         n_rows: int,
         losses: Sequence[str],
-        classifiers: Callable[[], tuple[FloatArray, FloatArray]],
+        classifiers: Callable[[IntArray | None], tuple[FloatArray, FloatArray]],
         run: Callable[..., Trial | None] = run_trial,
     ) -> list[Trial]:
         """Trials of these losses at the budget nearest to this number of rows; run when first asked for, then kept.
 
-        ``classifiers`` gives those of the labels of `fit`, (d, m) and (m,).
+        ``classifiers`` gives those of some labels of `fit` (None: all), (d, k) and (k,).
         """
         budget = budget_class(n_rows, (self.X.shape[0] - len(self.judged_rows), self.X.shape[1]))
         if losses[-1] != "squared" and budget not in self._complete:
@@ -317,7 +317,6 @@ class FitMemory:
                 self.tried.pop(budget, None)
             self._complete.add(budget)
         if budget not in self.tried:
-            weights, intercept = classifiers()
             labels = self.small().labels
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
             judged = Judged(self.judged_X, labels[self.judged_rows], self.leave_one_out)
@@ -341,8 +340,8 @@ class FitMemory:
                 if alone:  # the scores of the past are not needed
                     more = np.append(self.judged_rows, rng.permutation(np.setdiff1d(left, rows))[:_MOST_MORE])
                     by = Judged(self.X[more], labels[more], np.empty((0, 0)))
-                sketched = None if alone else self._sketched(X, weights, intercept)
-                scores = partial(_scores, X, weights, intercept)
+                sketched = None if alone else self._sketched(X, classifiers)
+                scores = functools.partial(_scores, X, classifiers)
                 return run(X, labels[rows], scores, by, rng, losses, ways, sketched, apart, alone)
 
             apart, fits = None, WIDE < self.X.shape[1] <= MOST_WIDE // N_HIDDEN_OTHER
@@ -355,18 +354,22 @@ class FitMemory:
         return self.tried[budget]
 
     def _sketched(
-        self, X: CSR | FloatArray, weights: FloatArray, intercept: FloatArray
+        self, X: CSR | FloatArray, classifiers: Callable[[IntArray | None], tuple[FloatArray, FloatArray]]
     ) -> tuple[FloatArray, FloatArray] | None:
         """The scores of rows, and of those to judge by, in fewer directions than there are labels; None without."""
-        if weights.shape[1] <= N_SKETCH:
+        if self.leave_one_out.shape[1] <= N_SKETCH:
             return None
         if self.directions is None:
+            weights, intercept = classifiers(None)
             self.directions = sketch(weights), sketch(intercept[None]), sketch(self.leave_one_out)
         return np.asarray(X @ self.directions[0]) + self.directions[1], self.directions[2]
 
 
-def _scores(X: CSR | FloatArray, weights: FloatArray, intercept: FloatArray, labels: IntArray) -> FloatArray:
-    return np.asarray(X @ weights[:, labels]) + intercept[labels]
+def _scores(
+    X: CSR | FloatArray, classifiers: Callable[[IntArray], tuple[FloatArray, FloatArray]], labels: IntArray
+) -> FloatArray:
+    weights, intercept = classifiers(labels)
+    return np.asarray(X @ weights) + intercept
 
 
 def n_trials(budget: int, n_features: int = 10**6) -> int:

@@ -118,10 +118,11 @@ class ModelState:
             np.empty(0, np.intp) if self.answers is None else self.answers.labels[self.answers.labels < self.n_fitted]
         )
 
-    def fitted_classifiers(self) -> tuple[FloatArray, FloatArray]:
-        """Weights (d, f) and intercepts (f,) of the labels of `fit`, or of those of them that trials use."""
+    def fitted_classifiers(self, labels: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Weights (d, f) and intercepts (f,) of the labels of `fit`, or of those of them that trials use; or of some."""
         few = None if self.memory is None else self.memory.few
         numbers = np.arange(self.n_fitted) if few is None else few
+        numbers = numbers if labels is None else numbers[labels]
         return self.classifiers.weights(numbers), self.classifiers.intercept[numbers]
 
     def directions(self) -> FloatArray:

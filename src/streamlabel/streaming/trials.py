@@ -11,10 +11,10 @@ No answer for a new label is used, so nothing is flattered by it, and the choice
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -192,7 +192,9 @@ def budget_class(n_rows: int, shape: tuple[int, ...] = (10**9, 1)) -> int:
 def sketch(weights: FloatArray, size: int = N_SKETCH) -> FloatArray:
     """A sketch ``R (d, r)`` of classifiers W, ``R R'`` about ``W W'``: W itself if small, else (fixed) Gaussian."""
     mixing = _mixing(weights.shape[1], size)
-    return weights if mixing is None else weights @ mixing
+    if mixing is None:
+        return weights
+    return np.asarray(weights.astype(np.float32) @ mixing.astype(np.float32), dtype=np.float64)
 
 
 def run_trial(
@@ -316,7 +318,7 @@ class _Hidden:
         if self.other is None:
             return at
         if np.isnan(self.strengths[1]):
-            learn = partial(self._learn_other, at, far, None)
+            learn = functools.partial(self._learn_other, at, far, None)
             self.strengths[1], self.scores[RECIPES[1]] = self._climb(self.other, learn, self.truth)
         start: Start | None = None
         needed = {_parts(way)[2] for way in self.ways if way.mix and way.share == share and not way.firm}
@@ -362,7 +364,7 @@ class _Hidden:
             return np.asarray(judged @ weights) + offsets, found
 
         def climb(loss: str, way: Way) -> tuple[float, Start]:
-            strength = self._climb(loss, partial(learn, loss, few), self.truth[:, few])[0]
+            strength = self._climb(loss, functools.partial(learn, loss, few), self.truth[:, few])[0]
             self.scores[way], start = learn(loss, every, strength)
             return strength, start
 
@@ -591,6 +593,7 @@ def measure(truth: FloatArray, scores: FloatArray, together: int = 1) -> list[fl
     return [100.0 * value for value in values]
 
 
+@functools.lru_cache(maxsize=1)
 def _mixing(n_labels: int, size: int) -> FloatArray | None:
     if n_labels <= size:
         return None
