@@ -406,5 +406,5 @@ def test_with_more_rows_the_past_is_tried_only_where_1000_rows_choose_it(rng, pa
 
     memory.trials(2_000, ("squared", "logistic"), lambda: (np.zeros((600, 40)), np.zeros(40)), run=look)
     assert [one[:2] for one in seen[:3]] == [(1_000, True), (1_000, False), (1_000, False)]
-    assert [one[:2] for one in seen[3:]] == ([(2_000, True), (2_000, False), (2_000, False)] if past else [(2_000, True)])
+    assert [one[:2] for one in seen[3:]] == [(2_000, True), (2_000, False), (2_000, False)][: 3 if past else 1]
     assert seen[4:] == [] or seen[4][2] == {0.0, 0.1}

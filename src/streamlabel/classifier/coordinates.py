@@ -90,7 +90,9 @@ class Coordinates:
         self.kernel: FloatArray | None = None if first is None else first.kernel
         self.far: list[tuple[CSR | FloatArray, FloatArray]] = [] if first is None else first.far
         if n_rows <= n_features + (0 if self._past is None else self._past.shape[1]):
-            self.kernel = centred_kernel(X, self.mean).astype(self._real, copy=False) if self.kernel is None else self.kernel
+            self.kernel = (
+                centred_kernel(X, self.mean).astype(self._real, copy=False) if self.kernel is None else self.kernel
+            )
             kernel = self.kernel.copy()
             own = float(kernel.trace())
             self._scale(own)
@@ -173,4 +175,6 @@ class Coordinates:
         if self._past is None:
             return rows
         assert past is not None
-        return np.hstack((np.sqrt(1.0 - self._share) * rows, np.sqrt(self._metric) * past)).astype(self._real, copy=False)
+        return np.hstack((np.sqrt(1.0 - self._share) * rows, np.sqrt(self._metric) * past)).astype(
+            self._real, copy=False
+        )

@@ -37,7 +37,7 @@ def iterates(X: CSR | FloatArray) -> bool:
 class IteratedRows:
     """Rows X (q, d) for iterations; ``basis`` (d, r) and ``share`` are the metric.
 
-    unit : the mean squared length of a centred row
+    unit : the mean squared length of a centred row;   past : the scores of the basis (q, r), if there is one
     """
 
     def __init__(self, X: CSR | FloatArray, basis: FloatArray | None = None, share: float = 0.0) -> None:
@@ -45,8 +45,9 @@ class IteratedRows:
         self._own, self._basis = 1.0, None
         self.squares: FloatArray = Design(X).gram_diagonal()
         self.unit = float(self.squares.sum()) / X.shape[0]
+        self.past: FloatArray | None = None
         if basis is not None and share:
-            past = np.asarray(X @ basis)
+            self.past = past = np.asarray(X @ basis)
             squares = np.square(past - past.mean(axis=0)).sum(axis=0)
             scale = share * self.squares.sum() / max(float(squares.sum()), np.finfo(np.float64).tiny)
             self._own, self._basis = np.sqrt(1.0 - share), np.sqrt(scale) * basis

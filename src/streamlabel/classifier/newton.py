@@ -51,7 +51,9 @@ def sketched_inverse(X: CSR | FloatArray | SingleRows, mean: FloatArray, size: i
     The directions are those of a Nystroem approximation from a fixed random sketch. Many columns with second
     derivatives of one take a half to a third of the steps of `diagonal_inverse` then.
     """
-    sketch = linalg.qr(np.random.default_rng(0).standard_normal((X.shape[1], min(size, X.shape[1]))), mode="economic")[0]
+    sketch = linalg.qr(np.random.default_rng(0).standard_normal((X.shape[1], min(size, X.shape[1]))), mode="economic")[
+        0
+    ]
     scores = X @ sketch - mean @ sketch
     image = X.T @ scores - np.outer(mean, scores.sum(axis=0))
     shift = 1e-6 * float(np.linalg.norm(image)) + np.finfo(np.float64).tiny

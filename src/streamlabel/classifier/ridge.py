@@ -167,16 +167,17 @@ def make_ridge(
     centre: bool = True,
     gram: FloatArray | None = None,
     hat: HatSpectrum | None = None,
+    scores: FloatArray | None = None,
 ) -> PreparedRidge:
     """Factor ridge on these rows, by rows or by features, whichever is smaller.
 
     ``basis`` (d, r) and ``share`` are the metric. ``gram``: ``Xc'Xc`` or ``Xc Xc'``, whichever is smaller, if it is
-    known already (it is written to). ``hat``: if it is known already.
+    known already (it is written to). ``hat``, ``scores`` (of the basis on the rows): if they are known already.
     """
     if not share and (found := accelerated("ridge", X, beta, centre, hat)) is not None:
         return found
     kind = RowRidge if X.shape[0] < X.shape[1] else FeatureRidge
-    return kind(X, beta, basis=basis, share=share, centre=centre, gram=gram, hat=hat)
+    return kind(X, beta, basis=basis, share=share, centre=centre, gram=gram, hat=hat, scores=scores)
 
 
 class _FactoredRidge(ABC):
@@ -192,7 +193,9 @@ class _FactoredRidge(ABC):
         centre: bool = True,
         gram: FloatArray | None = None,
         hat: HatSpectrum | None = None,
+        scores: FloatArray | None = None,
     ) -> None:
+        self._given = scores
         self._X, self.beta, self.centre = X, beta, centre
         self.known_hat: HatSpectrum | None = hat
         self.n_rows = int(X.shape[0])
@@ -236,9 +239,9 @@ class RowRidge(_FactoredRidge):
         kernel = centred_kernel(self._X, self.mean) if gram is None else gram
         if share:
             assert basis is not None
-            scores = np.asarray(self._X @ basis)
+            scores = np.asarray(self._X @ basis) if self._given is None else self._given
             if self.centre:
-                scores -= scores.mean(axis=0)
+                scores = scores - scores.mean(axis=0)
             self._basis, self._scores = basis, scores
             self._scale = kernel.trace() / max(float(np.square(scores).sum()), np.finfo(np.float64).tiny)
             kernel *= 1.0 - share

@@ -225,7 +225,8 @@ def _learn(
         if recipe.firm and X.shape[0] < X.shape[1] and not (everything and factored):  # of both ridges
             kernels[:] = kernels or [centred_kernel(X, np.asarray(X.mean(axis=0)))]
             kernel = kernels[0].copy()
-        ridge, judged = _prepared(parameters, state, X, answers, given, everything and factored, basis, kernel)
+        scores = None if at is None else at.past
+        ridge, judged = _prepared(parameters, state, X, answers, given, everything and factored, basis, kernel, scores)
         return ridge.beta, learn_arrival(
             X, ridge, answers, past, recipe.lam, anchored=recipe.anchored, centre=centre, judged=judged,
             labels=labels if centre else None,
@@ -316,10 +317,11 @@ def _prepared(
     everything: bool,
     basis: FloatArray | None,
     kernel: FloatArray | None = None,
+    scores: FloatArray | None = None,
 ) -> tuple[PreparedRidge, JudgedRows | None]:
     """The ridge of these rows, and the rows to judge by (None: all): on the rows of `fit` both are kept.
 
-    kernel : of the rows, if it is known already; it is written to
+    kernel, scores : of the rows, and of the basis on them, if they are known already; the kernel is written to
     """
     if everything and not recipe.share:
         assert state.memory is not None
@@ -328,7 +330,10 @@ def _prepared(
             return memory.ridge, None
         return memory.ridge, JudgedRows(memory.judged_rows, memory.judged_X, memory.leverages)
     beta = _arrival_beta(parameters, state.loss, X, answers, recipe)
-    return make_ridge(X, beta, basis=basis, share=recipe.share, centre=parameters.fit_intercept, gram=kernel), None
+    ridge = make_ridge(
+        X, beta, basis=basis, share=recipe.share, centre=parameters.fit_intercept, gram=kernel, scores=scores
+    )  # fmt: skip
+    return ridge, None
 
 
 def _recipe(parameters: Parameters, state: ModelState, X: CSR | FloatArray, everything: bool, coupled: bool) -> Recipe:

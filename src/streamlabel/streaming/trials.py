@@ -354,9 +354,7 @@ class _Hidden:
         known, mean = dict[tuple[str, int, float], Start](), np.asarray(self.X.mean(axis=0)).ravel()
         inverse = sketched_inverse(rows, mean) if self.single and self.squared else None
 
-        def learn(
-            loss: str, labels: slice, strength: float, start: Start | None = None
-        ) -> tuple[FloatArray, Start]:
+        def learn(loss: str, labels: slice, strength: float, start: Start | None = None) -> tuple[FloatArray, Start]:
             if (key := (loss, labels.step, strength)) not in known:
                 given = self.answers[:, labels], strength * unit, loss, None, start, None, _ROUGH, MOST_STEPS, False
                 known[key] = minimise(rows, squares, *given, inverse if loss == "squared" else None)
