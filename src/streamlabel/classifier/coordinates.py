@@ -7,6 +7,8 @@ that Newton's inner solves are short, with a metric as without one.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from streamlabel.classifier.losses import get_loss
@@ -82,17 +84,16 @@ class Coordinates:
         single: bool = False,
     ) -> None:
         self._X, self.mean = X, np.asarray(X.mean(axis=0)).ravel()
-        self._real, least = (np.float32, 1e-6) if single else (np.float64, 1e3 * NULL_SHARE)
-        self._past: FloatArray | None = past.astype(self._real, copy=False) if past is not None and share else None
+        real, least = (np.float32, 1e-6) if single else (np.float64, 1e3 * NULL_SHARE)
+        self._as = functools.partial(np.asarray, dtype=real)
+        self._past: FloatArray | None = self._as(past) if past is not None and share else None
         self._share = 0.0 if self._past is None else share
         n_rows, n_features = X.shape
         self._features: FloatArray | None = None
         self.kernel: FloatArray | None = None if first is None else first.kernel
         self.far: list[tuple[CSR | FloatArray, FloatArray]] = [] if first is None else first.far
         if n_rows <= n_features + (0 if self._past is None else self._past.shape[1]):
-            self.kernel = (
-                centred_kernel(X, self.mean).astype(self._real, copy=False) if self.kernel is None else self.kernel
-            )
+            self.kernel = self._as(centred_kernel(X, self.mean) if self.kernel is None else self.kernel)
             kernel = self.kernel.copy()
             own = float(kernel.trace())
             self._scale(own)
@@ -105,7 +106,7 @@ class Coordinates:
             self.Z: FloatArray = vectors[:, kept] * roots
             self._back = vectors[:, kept] / roots
         else:
-            centred = (dense(X) - self.mean).astype(self._real, copy=False)
+            centred = self._as(dense(X) - self.mean)
             own = float(np.square(centred).sum())
             self._scale(own)
             rows = self._joined(centred, self._past)
@@ -119,14 +120,14 @@ class Coordinates:
     def across(self, X: CSR | FloatArray, past: FloatArray | None = None) -> FloatArray:
         """Other rows (e, d) in these coordinates, (e, s); ``past`` are their scores less the means on the first."""
         if self._features is not None:
-            return self._joined((dense(X) - self.mean).astype(self._real, copy=False), past) @ self._features
+            return self._joined(self._as(dense(X) - self.mean), past) @ self._features
         known = [kernel for rows, kernel in self.far if rows is X]
-        kernel = known[0] if known else self._products(X).astype(self._real, copy=False)
+        kernel = known[0] if known else self._as(self._products(X))
         if not known:
             self.far.append((X, kernel))
         if self._past is not None:
             assert past is not None
-            kernel = (1.0 - self._share) * kernel + self._metric * (past.astype(self._real, copy=False) @ self._past.T)
+            kernel = (1.0 - self._share) * kernel + self._metric * (self._as(past) @ self._past.T)
         return kernel @ self._back
 
     def _products(self, X: CSR | FloatArray) -> FloatArray:
@@ -161,11 +162,11 @@ class Coordinates:
 
     def of_scores(self, scores: FloatArray) -> FloatArray:
         """The classifiers (s, k) that have these centred scores (q, k) on the rows."""
-        return (self.Z.T @ scores.astype(self._real, copy=False)) / self.squares[:, None]
+        return (self.Z.T @ self._as(scores)) / self.squares[:, None]
 
     def ridge(self, targets: FloatArray, beta: float) -> FloatArray:
         """Ridge (s, k) of centred targets (q, k)."""
-        return (self.Z.T @ targets.astype(self._real, copy=False)) / (self.squares + float(beta))[:, None]
+        return (self.Z.T @ self._as(targets)) / (self.squares + float(beta))[:, None]
 
     def _scale(self, own: float) -> None:
         total = 0.0 if self._past is None else float(np.square(self._past).sum())
@@ -175,6 +176,4 @@ class Coordinates:
         if self._past is None:
             return rows
         assert past is not None
-        return np.hstack((np.sqrt(1.0 - self._share) * rows, np.sqrt(self._metric) * past)).astype(
-            self._real, copy=False
-        )
+        return self._as(np.hstack((np.sqrt(1.0 - self._share) * rows, np.sqrt(self._metric) * past)))

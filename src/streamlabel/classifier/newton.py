@@ -48,24 +48,20 @@ def diagonal_inverse(diagonal: FloatArray) -> ShiftedInverse:
 def sketched_inverse(X: CSR | FloatArray | SingleRows, mean: FloatArray, size: int = 128) -> ShiftedInverse:
     """About the inverse of ``A + s I``: exact in the largest directions of ``A = Xc'Xc``, one number in all others.
 
-    The directions are those of a Nystroem approximation from a fixed random sketch. Many columns with second
-    derivatives of one take a half to a third of the steps of `diagonal_inverse` then.
+    The directions are Nystroem's, of a fixed random sketch. Second derivatives of one take a third of the steps then.
     """
-    sketch = linalg.qr(np.random.default_rng(0).standard_normal((X.shape[1], min(size, X.shape[1]))), mode="economic")[
-        0
-    ]
+    random = np.random.default_rng(0).standard_normal((X.shape[1], min(size, *X.shape)))
+    sketch = linalg.qr(random, mode="economic")[0]
     scores = X @ sketch - mean @ sketch
     image = X.T @ scores - np.outer(mean, scores.sum(axis=0))
     shift = 1e-6 * float(np.linalg.norm(image)) + np.finfo(np.float64).tiny
     root = linalg.cholesky(sketch.T @ image + shift * np.eye(sketch.shape[1]), lower=True)
-    vectors, roots, _ = linalg.svd(
-        linalg.solve_triangular(root, (image + shift * sketch).T, lower=True).T, full_matrices=False
-    )
+    half = linalg.solve_triangular(root, (image + shift * sketch).T, lower=True).T
+    vectors, roots, _ = linalg.svd(half, full_matrices=False)
     values = np.maximum(np.square(roots) - shift, 0.0)[:, None]
 
     def solve(R: FloatArray, shifts: FloatArray) -> FloatArray:
-        last = values[-1] + shifts
-        U = vectors.astype(R.dtype, copy=False)
+        last, U = values[-1] + shifts, vectors.astype(R.dtype, copy=False)
         return R / last.astype(R.dtype) + U @ ((1.0 / (values + shifts) - 1.0 / last).astype(R.dtype) * (U.T @ R))
 
     return solve

@@ -88,11 +88,10 @@ class SingleRows:
     Sparse ones are kept by columns, too: a few columns at once cost half as much there.
     """
 
-    def __init__(self, X: CSR | FloatArray) -> None:
-        self.single: Any = X.astype(np.float32, copy=False)
+    def __init__(self, X: Any) -> None:
+        self.single, self.shape = X.astype(np.float32, copy=False), X.shape
         self._left = self.single.tocsc() if sparse.issparse(X) else self.single
         self._right = self.single.T
-        self.shape: tuple[int, int] = X.shape
 
     @property
     def T(self) -> SingleRows:

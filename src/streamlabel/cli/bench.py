@@ -9,14 +9,7 @@ import click
 from streamlabel.cli.group import StreamlabelGroup
 from streamlabel.cli.output import format_table, json_option, note, write
 from streamlabel.data.catalogue import find_entry, load_catalogue_set, locate
-from streamlabel.experiments.speed import (
-    Step,
-    Timing,
-    time_arrivals,
-    time_batch,
-    time_flatness,
-    time_steps,
-)
+from streamlabel.experiments.speed import Step, Timing, time_arrivals, time_batch, time_flatness, time_steps
 
 
 @click.group(cls=StreamlabelGroup)

@@ -22,12 +22,7 @@ from streamlabel.tagging.tagger import Tagger
 @model_argument
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option(
-    "--format",
-    "tool",
-    type=click.Choice(["auto", *TOOLS]),
-    default="auto",
-    show_default=True,
-    help="The tool.",
+    "--format", "tool", type=click.Choice(["auto", *TOOLS]), default="auto", show_default=True, help="The tool."
 )
 @click.option("--text", metavar="FIELD", help="The field with the text.")
 @click.option("--question", metavar="NAME", help="The control or question to read, where there are several.")

@@ -109,12 +109,7 @@ def file_options(*, labels: bool = True, rows: bool = True, split: str = "train"
 
 
 def read_set(
-    path: str,
-    options: FileOptions,
-    *,
-    n_features: int | None = None,
-    learning: bool = False,
-    need_labels: bool = True,
+    path: str, options: FileOptions, *, n_features: int | None = None, learning: bool = False, need_labels: bool = True
 ) -> tuple[Dataset | TextDataset, TextColumns | None]:
     """A labelled set, and the columns it was read from where they are columns of texts.
 
@@ -135,12 +130,7 @@ def read_set(
         problem = "is plain text without tags; give tagged texts, JSONL or CSV (XC text begins with its numbers of rows"
         raise DataError(f"{problem}, features and labels)", source=path)
     columns = guess_columns(
-        source,
-        head,
-        format=format,
-        text=options.text,
-        labels=options.labels,
-        tag_delimiter=options.tag_delimiter,
+        source, head, format=format, text=options.text, labels=options.labels, tag_delimiter=options.tag_delimiter
     )
     if columns is not None:
         more: dict[str, Any] = columns.options() | {"repeated_labels": "merge"}

@@ -70,9 +70,7 @@ def _command(experiment: Experiment[Any, Any]) -> click.Command:
         ),
         *(_own_option(option) for option in experiment.options),
         click.Option(
-            ["--quick"],
-            is_flag=True,
-            help=f"A small grid on {quick}, {plural(experiment.quick_seeds, 'seed')}.",
+            ["--quick"], is_flag=True, help=f"A small grid on {quick}, {plural(experiment.quick_seeds, 'seed')}."
         ),
         click.Option(
             ["--jobs"],

@@ -22,15 +22,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from streamlabel.cli.models import has_texts, model_argument, stored_vectorizer
-from streamlabel.cli.options import (
-    FileOptions,
-    dask_option,
-    file_options,
-    on_cluster,
-    read_set,
-    read_texts,
-    say_guess,
-)
+from streamlabel.cli.options import FileOptions, dask_option, file_options, on_cluster, read_set, read_texts, say_guess
 from streamlabel.cli.output import format_table, json_option, note, plural, progress_bar, remark, write
 from streamlabel.data.annotations.tools import argilla_record, prodigy_task
 from streamlabel.data.csv_table import guarded

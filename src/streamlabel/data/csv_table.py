@@ -18,13 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
 
 from streamlabel.data.files import MAX_LINE_BYTES, Source, open_source, read_lines, replacing, source_name
-from streamlabel.data.rows import (
-    GatheredRows,
-    check_rows,
-    is_encodable,
-    labels_column_of,
-    records_of,
-)
+from streamlabel.data.rows import GatheredRows, check_rows, is_encodable, labels_column_of, records_of
 from streamlabel.errors import DataError, Hint
 from streamlabel.types import TextDataset
 

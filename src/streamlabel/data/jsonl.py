@@ -18,13 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.data.files import MAX_LINE_BYTES, Source, numbered_lines, replacing, source_name
-from streamlabel.data.rows import (
-    MAX_DENSE_CELLS,
-    GatheredRows,
-    labels_column_of,
-    parse_json,
-    records_of,
-)
+from streamlabel.data.rows import MAX_DENSE_CELLS, GatheredRows, labels_column_of, parse_json, records_of
 from streamlabel.errors import DataError, Hint
 from streamlabel.types import CSR, Dataset, TextDataset
 

@@ -16,14 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from streamlabel.data.files import available_memory, check_file, replacing
-from streamlabel.data.rows import (
-    MAX_DENSE_CELLS,
-    check_rows,
-    label_matrix,
-    labels_column_of,
-    parse_date,
-    parse_json,
-)
+from streamlabel.data.rows import MAX_DENSE_CELLS, check_rows, label_matrix, labels_column_of, parse_date, parse_json
 from streamlabel.errors import DataError, Hint, MissingExtraError
 from streamlabel.types import CSR, Dataset, FloatArray, TextDataset
 

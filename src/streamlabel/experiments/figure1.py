@@ -198,9 +198,7 @@ PAGE = PageSpec(
     prepare=tuned_only,
     order=(*OWN, *PEERS),
     versus=Versus(
-        _MEASURES,
-        split=_split,
-        runs_once=frozenset(name for name, method in METHODS.items() if not method.random),
+        _MEASURES, split=_split, runs_once=frozenset(name for name, method in METHODS.items() if not method.random)
     ),
     tables={
         "curves": Pivot(_MEASURES, rows=("method", "share"), titles={"share": "% at the start"}, keep=_curves),

@@ -167,11 +167,7 @@ class LabelAccumulator:
         """The measures by name: macro_auc, macro_average_precision, and how many labels they leave out."""
         mean_auc, left_out = macro_mean(self.auc())
         mean_precision, _ = macro_mean(self.average_precision())
-        return {
-            "macro_auc": mean_auc,
-            "macro_average_precision": mean_precision,
-            "n_labels_left_out": float(left_out),
-        }
+        return {"macro_auc": mean_auc, "macro_average_precision": mean_precision, "n_labels_left_out": float(left_out)}
 
     def _order(self) -> Order:
         if self.n_rows != self.shape[0]:

@@ -418,12 +418,7 @@ def _some(rows: Any, most: int = MOST_LOOKED_AT) -> Any:
 
 
 def _ranking(
-    record: LabelRecord,
-    pool: TextPool,
-    scores: FloatArray,
-    answered: Mapping[bytes, Any],
-    *,
-    doubt: bool = False,
+    record: LabelRecord, pool: TextPool, scores: FloatArray, answered: Mapping[bytes, Any], *, doubt: bool = False
 ) -> list[dict[str, Any]]:
     """The texts of the pool without an answer that have the highest scores; or, in doubt, are next to the threshold."""
     order = np.argsort(np.abs(scores - record.threshold) if doubt else -scores, kind="stable")

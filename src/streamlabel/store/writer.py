@@ -25,16 +25,7 @@ from streamlabel.store.format import DENSE, HEADER_SIZE, PART, SPARSE
 from streamlabel.store.guard import WriterLock, now, open_regular
 from streamlabel.store.parts import ALIGNMENT, Part, array_content, check_part
 from streamlabel.store.seals import NOTES, combined, digest_by_revision, mixed, part_checksum, seal
-from streamlabel.store.segments import (
-    LARGEST,
-    FileInfo,
-    Place,
-    create_file,
-    encode_row,
-    room_for,
-    sync,
-    write_at,
-)
+from streamlabel.store.segments import LARGEST, FileInfo, Place, create_file, encode_row, room_for, sync, write_at
 from streamlabel.store.sqlite import explain, writing
 
 SPARSE_ROWS = 1 << 20  # more than fit: a segment ends with its bytes, so that none of its room is lost

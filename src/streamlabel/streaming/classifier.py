@@ -22,12 +22,7 @@ from streamlabel.streaming.arrival import learn_labels, run_all_trials
 from streamlabel.streaming.blocks import ClassifierBlocks, top_labels
 from streamlabel.streaming.calibration import Decisions, sigmoid
 from streamlabel.streaming.features import fitted_map, mapped
-from streamlabel.streaming.found import (
-    Examples,
-    Pool,
-    found_recipe,
-    learn_found,
-)
+from streamlabel.streaming.found import Examples, Pool, found_recipe, learn_found
 from streamlabel.streaming.found_trials import Directions, FoundRecipe
 from streamlabel.streaming.inputs import (
     canonical_rows,

@@ -21,13 +21,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from streamlabel.classifier.penalty import Penalty, make_penalty
-from streamlabel.classifier.ridge import (
-    HatSpectrum,
-    PreparedRidge,
-    beta_grid,
-    choose_beta,
-    make_ridge,
-)
+from streamlabel.classifier.ridge import HatSpectrum, PreparedRidge, beta_grid, choose_beta, make_ridge
 from streamlabel.classifier.single_precision import SingleRidge
 from streamlabel.classifier.solve import FACTOR_LIMIT, solve_coupled, solve_prepared, too_large
 from streamlabel.data.files import available_memory
@@ -282,13 +276,7 @@ def sampled_beta(X: CSR | FloatArray, labels: CSR, fit_intercept: bool, seed: in
 
 
 def fit_alternating(
-    X: CSR | FloatArray,
-    labels: CSR,
-    lam: float,
-    beta: float | str,
-    fit_intercept: bool,
-    seed: int,
-    weight: float = 1.0,
+    X: CSR | FloatArray, labels: CSR, lam: float, beta: float | str, fit_intercept: bool, seed: int, weight: float = 1.0
 ) -> PastFit:
     """Learn by turns, the paper's start, with ``l1 = lam n``, ``l2 = beta`` and ``l3 = weight``."""
     if too_large(X):

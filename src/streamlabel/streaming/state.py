@@ -119,7 +119,7 @@ class ModelState:
         )
 
     def fitted_classifiers(self, labels: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Weights (d, f) and intercepts (f,) of the labels of `fit`, or of those that trials use; or of some of them."""
+        """Weights (d, f) and intercepts (f,) of the labels of `fit`, or of those that trials use; or some of these."""
         few = None if self.memory is None else self.memory.few
         numbers = np.arange(self.n_fitted) if few is None else few
         numbers = numbers if labels is None else numbers[labels]

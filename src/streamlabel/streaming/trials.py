@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from streamlabel.classifier.coordinates import MOST_STEPS, Coordinates, affords_coordinates, minimise
+from streamlabel.classifier.coordinates import Coordinates, affords_coordinates, minimise
 from streamlabel.classifier.losses import get_loss, log_odds_span
 from streamlabel.classifier.newton import Start, sketched_inverse
 from streamlabel.classifier.objective import Design, SingleRows
@@ -192,9 +192,7 @@ def budget_class(n_rows: int, shape: tuple[int, ...] = (10**9, 1)) -> int:
 def sketch(weights: FloatArray, size: int = N_SKETCH) -> FloatArray:
     """A sketch ``R (d, r)`` of classifiers W, ``R R'`` about ``W W'``: W itself if small, else (fixed) Gaussian."""
     mixing = _mixing(weights.shape[1], size)
-    if mixing is None:
-        return weights
-    return np.asarray(weights.astype(np.float32) @ mixing.astype(np.float32), dtype=np.float64)
+    return weights if mixing is None else (weights.astype(np.float32) @ mixing.astype(np.float32)).astype(np.float64)
 
 
 def run_trial(
@@ -244,11 +242,9 @@ def run_trial(
     past, mixing = np.setdiff1d(np.arange(n_labels), hidden), _mixing(n_labels, N_SKETCH)
     if mixing is None or sketched is None:
         basis = scores(past), judged.scores[:, past]
-        basis = basis if mixing is None else (basis[0] @ mixing[past], basis[1] @ mixing[past])
     else:
-        basis = (
-            sketched[0] - scores(hidden) @ mixing[hidden], sketched[1] - judged.scores[:, hidden] @ mixing[hidden]
-        )  # fmt: skip
+        own = scores(hidden) @ mixing[hidden], judged.scores[:, hidden] @ mixing[hidden]
+        basis = sketched[0] - own[0], sketched[1] - own[1]
     basis = basis[0] - basis[0].mean(axis=0), basis[1] - basis[0].mean(axis=0)
     for lam, code in codes_of_hidden(answers[:, past], answers[:, hidden]).items():
         used = np.unique(code.indices)
@@ -347,30 +343,28 @@ class _Hidden:
 
     def run_alone(self) -> Trial:
         """Try the losses alone, by iterations: for rows that are too many for coordinates."""
-        squares, n_labels = Design(self.X, True).gram_diagonal(), self.truth.shape[1]
+        squares, mean = Design(self.X, True).gram_diagonal(), np.asarray(self.X.mean(axis=0)).ravel()
         unit = float(squares.sum()) / self.X.shape[0]
         rows, judged = (SingleRows(X) if self.single else X for X in (self.X, self.judged_X))
-        every, few = slice(None, None, 1), slice(None, None, max(n_labels // N_HIDDEN_OTHER, 1) if self.single else 1)
-        known, mean = dict[tuple[str, int, float], Start](), np.asarray(self.X.mean(axis=0)).ravel()
-        inverse = sketched_inverse(rows, mean) if self.single and self.squared else None
+        every, few = slice(None, None, 1), slice(None, None, max(self.truth.shape[1] // N_HIDDEN_OTHER, 1))
+        known, inverse = dict[tuple[str, int, float], Start](), sketched_inverse(rows, mean) if self.squared else None
 
         def learn(loss: str, labels: slice, strength: float, start: Start | None = None) -> tuple[FloatArray, Start]:
             if (key := (loss, labels.step, strength)) not in known:
-                given = self.answers[:, labels], strength * unit, loss, None, start, None, _ROUGH, MOST_STEPS, False
-                known[key] = minimise(rows, squares, *given, inverse if loss == "squared" else None)
+                given = self.answers[:, labels], strength * unit, loss, None, start, None, _ROUGH
+                known[key] = minimise(rows, squares, *given, inverse=inverse if loss == "squared" else None)
             weights, offsets = found = known[key]
             return np.asarray(judged @ weights) + offsets, found
 
-        def climb(loss: str, way: Way) -> tuple[float, Start]:
-            strength = self._climb(loss, functools.partial(learn, loss, few), self.truth[:, few])[0]
-            self.scores[way], start = learn(loss, every, strength)
-            return strength, start
+        def climb(place: int, loss: str) -> Start:  # a strength by few labels, then all
+            self.strengths[place] = self._climb(loss, functools.partial(learn, loss, few), self.truth[:, few])[0]
+            self.scores[RECIPES[place]], start = learn(loss, every, self.strengths[place])
+            return start
 
         if self.other is not None:
-            self.strengths[1] = climb(self.other, RECIPES[1])[0]
+            climb(1, self.other)
         if self.squared:
-            own, start = climb("squared", RECIPES[0])
-            self.strengths[0] = own
+            start, own = climb(0, "squared"), float(self.strengths[0])
         for way in (way for way in self.ways if way.trim and not way.share and way.lam is None and self.squared):
             whole, kept, other = _parts(way)
             if kept not in self.scores:
@@ -388,9 +382,7 @@ class _Hidden:
         errors = [float(np.square(far @ at.ridge(targets, step * at.unit) - truth).sum()) for step in strongest_first]
         return float(strongest_first[first_least(errors)])
 
-    def _climb(
-        self, loss: str, learn: Callable[[float, Start | None], tuple[FloatArray, Start]], truth: FloatArray
-    ) -> tuple[float, FloatArray]:
+    def _climb(self, loss: str, learn: Callable[..., Any], truth: FloatArray) -> tuple[float, FloatArray]:
         """The strength that is best for a loss alone on the judged rows, and its scores: a climb from the middle.
 
         By all measures together; with many rows by the loss itself, which is less easily flattered.

@@ -37,10 +37,7 @@ class LassoSolver(Protocol):
     ) -> tuple[FloatArray, FloatArray, int, bool]: ...
 
 
-SOLVERS: dict[str, LassoSolver] = {
-    "active_set": solve_active_set,
-    "coordinate_descent": solve_coordinate_descent,
-}
+SOLVERS: dict[str, LassoSolver] = {"active_set": solve_active_set, "coordinate_descent": solve_coordinate_descent}
 
 
 @dataclass(frozen=True, eq=False)
