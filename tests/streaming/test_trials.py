@@ -377,13 +377,20 @@ def test_trials_of_many_rows_are_in_single_precision_and_say_the_same(rng):
     judged, scores = Judged(X[600:], Y[600:], rng.standard_normal((1000, 200))), rng.standard_normal((600, 200))
     few, climb, found, asked = partial(np.take, scores, axis=1), trials_module._Hidden._climb, [], set()
 
+    init = trials_module._Hidden.__init__
+
+    def in_double(self, *given):
+        init(self, *given)
+        self.single = False
+
     def look(self, loss, learn, truth):
         asked.add((self.single, truth.shape[1]))
         return climb(self, loss, learn, truth)
 
-    for least in (500, 600):
+    for single in (True, False):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(trials_module, "FEW_ROWS", least)
+            if not single:
+                patch.setattr(trials_module._Hidden, "__init__", in_double)
             patch.setattr(trials_module._Hidden, "_climb", look)
             for alone in (True, False):
                 found.append(run_trial(X[:600], Y[:600], few, judged, np.random.default_rng(0), by_itself=alone))

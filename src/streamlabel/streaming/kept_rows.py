@@ -21,7 +21,6 @@ from streamlabel.stats.label_gram import centred_cross
 from streamlabel.stats.spectral import dense
 from streamlabel.streaming.inputs import SCORINGS, same_rows
 from streamlabel.streaming.trials import (
-    FEW_ROWS,
     LOGGER,
     MIXES,
     MOST_WIDE,
@@ -43,6 +42,7 @@ from streamlabel.streaming.trials import (
 from streamlabel.types import CSC, CSR, BoolArray, FloatArray, IntArray
 
 _MOST_JUDGED, _MOST_MORE = 1000, 6000  # rows; these only where the past is not tried
+_FEW_ROWS = 500  # with more, of many features, losses are tried apart from the past, too: there they count more
 _MOST_SCORES = 10_000_000
 _MOST_LOOSE = 64
 _MOST_SHUFFLED = 1 << 24  # rows; more of them, in files, would take memory
@@ -345,7 +345,7 @@ class FitMemory:
                 return run(X, labels[rows], scores, by, rng, losses, ways, sketched, apart, alone)
 
             apart, fits = None, WIDE < self.X.shape[1] <= MOST_WIDE // N_HIDDEN_OTHER
-            if fits and not alone and budget > FEW_ROWS and len(losses) > 1:
+            if fits and not alone and budget > _FEW_ROWS and len(losses) > 1:
                 apart = draw(count, first, True)
             for number in range(count):
                 one = draw(number, promising(found) if found and wide else first, alone, apart)

@@ -88,7 +88,6 @@ _MANY_ROWS, N_HIDDEN_OTHER = 300, 32  # with more rows, labels to hide if a loss
 SOME_ROWS, WIDE = 1_000, 588  # with more rows than these, of more features, a trial with every metric takes seconds
 _MOST_TRIMMED = 1_000  # rows up to which weights are trimmed much: of more rows small weights are less noise
 _MOST_VALUES = 0.3  # of rows that are words: the share that is not zero
-FEW_ROWS = 500  # with more, trials are in single precision, and of many features losses also tried apart from the past
 _LEAST_HIDDEN = 4  # labels by which losses are compared; of many rows two do where no more are known
 PAIRS, _DRAWS = 2, 8  # rows that P@k is judged by together, and how often they are drawn
 _ROUGH = 3e-3  # tolerance of a trial
@@ -283,7 +282,7 @@ class _Hidden:
         self, X: CSR | FloatArray, answers: CSR, judged: Judged, labels: IntArray, losses: Sequence[str],
         ways: Sequence[Way],
     ) -> None:  # fmt: skip
-        self.X, self.judged_X, self.ways, self.single = X, judged.X, ways, X.shape[0] > FEW_ROWS
+        self.X, self.judged_X, self.ways, self.single = X, judged.X, ways, X.shape[0] > _MANY_ROWS
         self.truth, self.answers = (part[:, labels].toarray().astype(np.float64) for part in (judged.answers, answers))
         self.squared, self.other = losses[0] == "squared", losses[-1] if losses[-1] != "squared" else None
         self.rates: FloatArray = self.answers.mean(axis=0)
