@@ -154,9 +154,10 @@ def test_a_letter_of_the_vocabulary_is_not_another_word(tagged: Path, tmp_path: 
     assert [finding.kind for finding in ModelStore.doctor(path)] == ["part"]
 
 
-def test_labels_are_not_read_by_an_index(tagged: Path, tmp_path: Path) -> None:
-    path = tmp_path / "index"
+def test_no_index_leads_to_a_label(tagged: Path, tmp_path: Path) -> None:
+    path, sound = tmp_path / "index", tmp_path / "sound"
     shutil.copytree(tagged, path)
+    shutil.copytree(tagged, sound)
     said = "CREATE INDEX version_label ON version (label)"
     with closing(sqlite3.connect(path / "catalogue.db")) as connection, connection:
         connection.execute("DROP INDEX version_label")
@@ -165,6 +166,20 @@ def test_labels_are_not_read_by_an_index(tagged: Path, tmp_path: Path) -> None:
         connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'version_label'", (said,))
     assert logical(path) is None
     assert answers(path) == answers(tagged)
+    told = []
+    for one in (path, sound):
+        with ModelStore.open(one, "a") as store:
+            first, second, third = store.label_names[:3]
+            store.set_threshold(first, 0.375)
+            store.rename(second, "another name")
+            store.retire(third)
+            store.rollback(label=first)
+        with ModelStore.open(one) as store:
+            thresholds = [store.thresholds(record.id) for record in store.labels()]
+            changes = [(entry.number, entry.action) for entry in store.history("another name")]
+            told.append((store.label_names, [record.threshold for record in store.labels()], thresholds, changes))
+    assert told[0] == told[1]
+    assert len(told[0][3]) > 1
 
 
 @pytest.mark.parametrize("bytes_lost", [1188, 1])

@@ -101,16 +101,14 @@ def roll_back_label(writer: StoreWriter, snapshot: Snapshot, name: str, revision
     label = _find_label(writer, snapshot, name)
     if revision is None:
         (changed,) = connection.execute(
-            "SELECT max(coalesce(retired, born)) FROM version WHERE label = ?", (label,)
+            "SELECT max(coalesce(retired, born)) FROM version NOT INDEXED WHERE label = ?", (label,)
         ).fetchone()
         revision = int(changed) - 1
         if revision < oldest_revision(writer, snapshot):
             raise DataError(f"label {name!r} has not changed since the oldest revision; retire takes it out")
     _check_revision(writer, snapshot, revision)
-    found = connection.execute(
-        f"SELECT v.classifier, v.name, v.threshold, v.number FROM version v WHERE v.label = :label AND {LIVE}",
-        {"label": label, "revision": revision},
-    ).fetchone()
+    query = f"classifier, name, threshold, number FROM version v NOT INDEXED WHERE v.label = :label AND {LIVE}"
+    found = connection.execute(f"SELECT {query}", {"label": label, "revision": revision}).fetchone()
     taken = found is not None and found[1] in snapshot.names and snapshot.labels[snapshot.column(found[1])] != label
     if taken:
         raise ConflictError(f"label name {found[1]!r} is taken by another label now; rename that one first")
@@ -158,8 +156,7 @@ def note_metric(
 
 def end_versions(change: Change, labels: Sequence[int]) -> None:
     """End the versions of these labels (ids): from this revision on they are not in the model."""
-    for label in labels:
-        change.end("version", "label = ?", (label,))
+    change.end("version", "label IN (SELECT value FROM json_each(?))", (json.dumps(list(labels)),))
 
 
 def _replace(
@@ -167,7 +164,7 @@ def _replace(
 ) -> None:
     label = int(snapshot.labels[column])
     (known,) = change.connection.execute(
-        "SELECT threshold FROM version WHERE label = ? AND retired IS NULL", (label,)
+        "SELECT threshold FROM version NOT INDEXED WHERE label = ? AND retired IS NULL", (label,)
     ).fetchone()
     end_versions(change, [label])
     name = snapshot.names[column] if name is None else name

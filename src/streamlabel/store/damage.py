@@ -108,6 +108,6 @@ def check_versions(folder: Path, connection: sqlite3.Connection, numbers: Sequen
 
 def check_labels(folder: Path, connection: sqlite3.Connection, labels: Iterable[int], revision: int) -> None:
     """Raise DataError if one of these labels (ids), as it was in a revision, is damaged (as `check_versions`)."""
-    query = f"SELECT v.number FROM version v WHERE v.label = :label AND {LIVE}"
+    query = f"SELECT v.number FROM version v NOT INDEXED WHERE v.label = :label AND {LIVE}"
     found = (connection.execute(query, {"label": label, "revision": revision}).fetchone() for label in labels)
     check_versions(folder, connection, [row[0] for row in found if row is not None], revision)

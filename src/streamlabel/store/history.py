@@ -140,7 +140,7 @@ def read_thresholds(connection: sqlite3.Connection, folder: Path, label: int) ->
     """Read the thresholds of a label (id), oldest first: (since which revision, checksum of its classifier, value)."""
     rows = connection.execute(
         "SELECT v.label, v.classifier, v.name, v.threshold, v.checksum, v.born, c.checksum "
-        "FROM version v JOIN classifier c ON c.id = v.classifier WHERE v.label = ? ORDER BY v.born",
+        "FROM version v NOT INDEXED JOIN classifier c ON c.id = v.classifier WHERE v.label = ? ORDER BY v.born",
         (label,),
     ).fetchall()
     for row in rows:
@@ -157,12 +157,9 @@ def read_history(connection: sqlite3.Connection, folder: Path, label: str | None
     for row in rows:
         check_seal(row, f"revision {row[0]}", folder / CATALOGUE)
     if label is not None:
-        ids = "SELECT label FROM version WHERE name = ?"
-        changes = connection.execute(
-            f"SELECT born FROM version WHERE label IN ({ids}) UNION SELECT retired FROM version WHERE label IN ({ids})",
-            (label, label),
-        ).fetchall()
-        numbers = {number for (number,) in changes}
+        ids = "SELECT label FROM version NOT INDEXED WHERE name = ?"
+        query = f"SELECT born, retired FROM version NOT INDEXED WHERE label IN ({ids})"
+        numbers = {number for row in connection.execute(query, (label,)) for number in row}
         if not numbers:
             raise NotFoundError(f"{folder}: no label was ever called {label!r}")
         rows = [row for row in rows if row[0] in numbers]
