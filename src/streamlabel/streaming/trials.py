@@ -313,8 +313,7 @@ class _Hidden:
         if self.other is None:
             return at
         if np.isnan(self.strengths[1]):
-            learn = functools.partial(self._learn_other, at, far, None)
-            self.strengths[1], self.scores[RECIPES[1]] = self._climb(self.other, learn, self.truth)
+            self.strengths[1] = self._climb(self.other, functools.partial(self._learn_other, at, far, None), RECIPES[1])
         start: Start | None = None
         needed = {_parts(way)[2] for way in self.ways if way.mix and way.share == share and not way.firm}
         for way in sorted(needed, key=lambda way: (way.lam is not None, -way.pull)):  # each begins where one has ended
@@ -345,33 +344,28 @@ class _Hidden:
         squares, mean = Design(self.X, True).gram_diagonal(), np.asarray(self.X.mean(axis=0)).ravel()
         unit = float(squares.sum()) / self.X.shape[0]
         rows, judged = (SingleRows(X) if self.single else X for X in (self.X, self.judged_X))
-        every, few = slice(None, None, 1), slice(None, None, max(self.truth.shape[1] // N_HIDDEN_OTHER, 1))
-        known, inverse = dict[tuple[str, int, float], Start](), sketched_inverse(rows, mean) if self.squared else None
+        known, inverse = dict[tuple[str, float], Start](), sketched_inverse(rows, mean) if self.squared else None
 
-        def learn(loss: str, labels: slice, strength: float, start: Start | None = None) -> tuple[FloatArray, Start]:
-            if (key := (loss, labels.step, strength)) not in known:
-                given = self.answers[:, labels], strength * unit, loss, None, start, None, _ROUGH
-                known[key] = minimise(rows, squares, *given, inverse=inverse if loss == "squared" else None)
-            weights, offsets = found = known[key]
+        def learn(loss: str, strength: float, start: Start | None = None) -> tuple[FloatArray, Start]:
+            if (loss, strength) not in known:
+                given = self.answers, strength * unit, loss, None, start, None, _ROUGH
+                known[loss, strength] = minimise(rows, squares, *given, inverse=inverse if loss == "squared" else None)
+            weights, offsets = found = known[loss, strength]
             return np.asarray(judged @ weights) + offsets, found
 
-        def climb(place: int, loss: str) -> Start:  # a strength by few labels, then all
-            self.strengths[place] = self._climb(loss, functools.partial(learn, loss, few), self.truth[:, few])[0]
-            self.scores[RECIPES[place]], start = learn(loss, every, self.strengths[place])
-            return start
-
         if self.other is not None:
-            climb(1, self.other)
+            self.strengths[1] = self._climb(self.other, functools.partial(learn, self.other), RECIPES[1])
         if self.squared:
-            start, own = climb(0, "squared"), float(self.strengths[0])
+            own = self.strengths[0] = self._climb("squared", functools.partial(learn, "squared"), RECIPES[0])
+            start = learn("squared", own)[1]
         for way in (way for way in self.ways if way.trim and not way.share and way.lam is None and self.squared):
             whole, kept, other = _parts(way)
             if kept not in self.scores:
-                self.scores[whole], (weights, offset) = learn("squared", every, way.pull * own, start)
+                self.scores[whole], (weights, offset) = learn("squared", way.pull * own, start)
                 lighter = trim(weights, way.trim)
                 self.scores[kept] = np.asarray(judged @ lighter) + offset + mean @ (weights - lighter)
             if way.firm and other not in self.scores:
-                self.scores[other] = learn("squared", every, way.firm * own, start)[0]
+                self.scores[other] = learn("squared", way.firm * own, start)[0]
         return self.result()
 
     def _own_strength(self, at: Coordinates, far: FloatArray) -> float:
@@ -381,8 +375,8 @@ class _Hidden:
         errors = [float(np.square(far @ at.ridge(targets, step * at.unit) - truth).sum()) for step in strongest_first]
         return float(strongest_first[first_least(errors)])
 
-    def _climb(self, loss: str, learn: Callable[..., Any], truth: FloatArray) -> tuple[float, FloatArray]:
-        """The strength that is best for a loss alone on the judged rows, and its scores: a climb from the middle.
+    def _climb(self, loss: str, learn: Callable[..., Any], way: Way) -> float:
+        """The strength that is best for a loss alone on the judged rows: a climb from the middle.
 
         By all measures together; with many rows by the loss itself, which is less easily flattered.
         """
@@ -390,8 +384,8 @@ class _Hidden:
 
         def value(scores: FloatArray) -> float:
             if len(self.answers) > _MANY_ROWS:
-                return -float(kind.value(scores, kind.encode(truth)).sum())
-            return float(points(overall_of(np.array(measure(truth, scores, PAIRS)))))
+                return -float(kind.value(scores, kind.encode(self.truth)).sum())
+            return float(points(overall_of(np.array(measure(self.truth, scores, PAIRS)))))
 
         found, starts = dict[int, tuple[float, FloatArray]](), dict[int, Start]()
         place = len(STRENGTHS) // 2
@@ -404,7 +398,8 @@ class _Hidden:
                     place = near
                     break
             else:
-                return STRENGTHS[place], found[place][1]
+                self.scores[way] = found[place][1]
+                return STRENGTHS[place]
 
     def result(self) -> Trial:
         """What was found."""
