@@ -241,7 +241,7 @@ def test_what_the_page_says_of_the_paper_and_of_few_answers(committed):
 def test_what_the_page_says_of_the_calendar(committed):
     timeline = results(committed, "timeline")
     facts = timeline.sections("facts")[""]
-    assert [line["past used for"] for line in facts] == ["160", "0", "28"]
+    assert [line["past used for"] for line in facts] == ["160", "0", "0"]
     assert sum(int(line["arrived"]) for line in facts) == 641
     found = timeline.compared[timeline.compared["competitor"] == "scikit-learn logistic"]
     assert found[found["measure"] == "AUC"]["verdict"].tolist() == ["ties"] * 3
