@@ -19,7 +19,15 @@ from scipy.sparse.linalg import LinearOperator
 from streamlabel.classifier.coordinates import MOST_STEPS, minimise
 from streamlabel.classifier.losses import get_loss
 from streamlabel.classifier.newton import ShiftedInverse, Start, diagonal_inverse, first_point, minimise_newton
-from streamlabel.classifier.objective import AnchoredObjective, Design, SingleRows, column_blocks, standing, very_many
+from streamlabel.classifier.objective import (
+    AnchoredObjective,
+    Design,
+    SingleRows,
+    column_blocks,
+    standing,
+    suits_single,
+    very_many,
+)
 from streamlabel.classifier.penalty import make_penalty
 from streamlabel.stats.threads import one_thread
 from streamlabel.types import CSR, BoolArray, FloatArray, IntArray
@@ -43,9 +51,10 @@ class IteratedRows:
     def __init__(self, X: CSR | FloatArray, basis: FloatArray | None = None, share: float = 0.0) -> None:
         self.rows: Any = X
         self._own, self._basis = 1.0, None
-        self.squares: FloatArray = Design(X).gram_diagonal()
+        design = Design(X)
+        self.squares: FloatArray = design.gram_diagonal()
         self.unit = float(self.squares.sum()) / X.shape[0]
-        self.past: FloatArray | None = None
+        self.past, self.single = None, sparse.issparse(X) and not share and suits_single(design, self.squares)
         if basis is not None and share:
             self.past = past = np.asarray(X @ basis)
             squares = np.square(past - past.mean(axis=0)).sum(axis=0)
@@ -88,7 +97,7 @@ class IteratedRows:
         blocks = column_blocks(answers.shape[1], folds.shape[0] * folds.shape[1])
         if very_many(self.rows):  # each has its own rows that stand for all
             blocks = [slice(label, label + 1) for label in range(answers.shape[1])]
-        rough = SingleRows(self.rows) if rows is None and sparse.issparse(self.rows) else self.rows
+        rough = SingleRows(self.rows) if rows is None and self.single else self.rows
         with one_thread():
             for part in blocks:
                 given, held, masks = answers[:, part], anchor[:, part], folds[:, :, part]

@@ -82,6 +82,15 @@ class Design:
         return column_sums(targets) / self.n_rows - self.mean @ weights
 
 
+def suits_single(design: Design, squares: FloatArray) -> bool:
+    """Whether products of rows keep their digits in single precision: means are not long, no column is most of them.
+
+    squares : their `Design.gram_diagonal`
+    """
+    unit, most = float(squares.sum()) / design.n_rows, float(squares.max(initial=0.0)) / design.n_rows
+    return 1e-15 < unit < 1e15 and most < 0.1 * unit and float(design.mean @ design.mean) < 100.0 * unit
+
+
 class SingleRows:
     """Rows whose products are made in single precision: seven digits, in half the time.
 

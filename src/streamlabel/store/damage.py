@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -108,6 +109,7 @@ def check_versions(folder: Path, connection: sqlite3.Connection, numbers: Sequen
 
 def check_labels(folder: Path, connection: sqlite3.Connection, labels: Iterable[int], revision: int) -> None:
     """Raise DataError if one of these labels (ids), as it was in a revision, is damaged (as `check_versions`)."""
-    query = f"SELECT v.number FROM version v NOT INDEXED WHERE v.label = :label AND {LIVE}"
-    found = (connection.execute(query, {"label": label, "revision": revision}).fetchone() for label in labels)
-    check_versions(folder, connection, [row[0] for row in found if row is not None], revision)
+    query = "SELECT v.number FROM version v NOT INDEXED WHERE v.label IN (SELECT value FROM json_each(:labels))"
+    values = {"labels": json.dumps(list(labels)), "revision": revision}
+    found = connection.execute(f"{query} AND {LIVE} ORDER BY v.label", values).fetchall()
+    check_versions(folder, connection, [number for (number,) in found], revision)

@@ -321,6 +321,7 @@ class FitMemory:
             left = np.setdiff1d(np.arange(self.X.shape[0]), self.judged_rows)
             judged = Judged(self.judged_X, labels[self.judged_rows], self.leave_one_out)
             found, first, wide = list[Trial](), RECIPES, self.X.shape[1] > WIDE
+            fits = wide and self.X.shape[1] <= MOST_WIDE // N_HIDDEN_OTHER
             alone = not affords_coordinates((budget, self.X.shape[1]), min(labels.shape[1], N_SKETCH))
             if wide and budget > SOME_ROWS and affords_coordinates((budget, self.X.shape[1]), N_SKETCH):
                 mixes = MIXES if losses[0] == "squared" else (1.0,)
@@ -328,7 +329,7 @@ class FitMemory:
                 best = [choose_recipe(some, mixes=mixes, scoring=one) for one in SCORINGS if some]
                 shares = {one.share for one in best}
                 first = tuple(way for way in RECIPES if not way.share or way.share in shares)
-                alone |= not any(one.share or one.anchored for one in best[:1])  # of more rows the past says less
+                alone |= fits and bool(best) and not (best[0].share or best[0].anchored)  # the past says less there
             count = 1 if alone else n_trials(budget, self.X.shape[1])
             if count:
                 LOGGER.info(SAYS, f"about {budget} answers")
@@ -344,7 +345,7 @@ class FitMemory:
                 scores = functools.partial(_scores, X, classifiers)
                 return run(X, labels[rows], scores, by, rng, losses, ways, sketched, apart, alone)
 
-            apart, fits = None, WIDE < self.X.shape[1] <= MOST_WIDE // N_HIDDEN_OTHER
+            apart = None
             if fits and not alone and budget > _FEW_ROWS and len(losses) > 1:
                 apart = draw(count, first, True)
             for number in range(count):

@@ -23,7 +23,7 @@ from scipy import sparse
 from streamlabel.classifier.coordinates import Coordinates, affords_coordinates, minimise
 from streamlabel.classifier.losses import get_loss, log_odds_span
 from streamlabel.classifier.newton import Start, sketched_inverse
-from streamlabel.classifier.objective import Design, SingleRows
+from streamlabel.classifier.objective import Design, SingleRows, suits_single
 from streamlabel.classifier.penalty import trim
 from streamlabel.classifier.ridge import BETA_STEPS
 from streamlabel.stats.label_gram import centred_cross
@@ -282,7 +282,9 @@ class _Hidden:
         self, X: CSR | FloatArray, answers: CSR, judged: Judged, labels: IntArray, losses: Sequence[str],
         ways: Sequence[Way],
     ) -> None:  # fmt: skip
-        self.X, self.judged_X, self.ways, self.single = X, judged.X, ways, X.shape[0] > _MANY_ROWS
+        self.X, self.judged_X, self.ways, self.design = X, judged.X, ways, Design(X)
+        self.squares = self.design.gram_diagonal()
+        self.single = X.shape[0] > _MANY_ROWS and suits_single(self.design, self.squares)
         self.truth, self.answers = (part[:, labels].toarray().astype(np.float64) for part in (judged.answers, answers))
         self.squared, self.other = losses[0] == "squared", losses[-1] if losses[-1] != "squared" else None
         self.rates: FloatArray = self.answers.mean(axis=0)
@@ -341,10 +343,10 @@ class _Hidden:
 
     def run_alone(self) -> Trial:
         """Try the losses alone, by iterations: for rows that are too many for coordinates."""
-        squares, mean = Design(self.X, True).gram_diagonal(), np.asarray(self.X.mean(axis=0)).ravel()
-        unit = float(squares.sum()) / self.X.shape[0]
+        squares, mean, unit = self.squares, self.design.mean, float(self.squares.sum()) / self.X.shape[0]
         rows, judged = (SingleRows(X) if self.single else X for X in (self.X, self.judged_X))
-        known, inverse = dict[tuple[str, float], Start](), sketched_inverse(rows, mean) if self.squared else None
+        sketched = self.single and self.squared and self.X.shape[1] <= MOST_WIDE // 16
+        known, inverse = dict[tuple[str, float], Start](), sketched_inverse(rows, mean) if sketched else None
 
         def learn(loss: str, strength: float, start: Start | None = None) -> tuple[FloatArray, Start]:
             if (loss, strength) not in known:
