@@ -73,7 +73,12 @@ def test_separable_and_one_sided_labels_stay_finite():
 def test_a_label_that_scores_the_wrong_way_is_not_turned_round(rng):
     scores = rng.standard_normal((100, 1))
     answers = (scores < 0).astype(float)
-    assert fit_sigmoids(scores, answers)[0][0] == 0.0
+    slope, offset = fit_sigmoids(scores, answers)
+    assert slope[0] == 0.0
+    assert 1.0 / (1.0 + np.exp(-offset[0])) == pytest.approx((answers.sum() + 1.0) / 102.0)  # its rate is all it says
+    few, yes = np.array([[0.1], [0.2], [0.3], [0.0]]), np.array([[0.0], [0.0], [0.0], [1.0]])
+    slope, offset = fit_sigmoids(few, yes)  # the one yes is below all others
+    assert (slope[0], offset[0]) == (0.0, pytest.approx(np.log(2.0 / 4.0)))
 
 
 def test_estimates_from_a_sample_are_counts(judged):

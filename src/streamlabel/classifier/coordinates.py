@@ -61,7 +61,7 @@ def minimise(
         inverse = diagonal_inverse(squares) if inverse is None else inverse
         found = minimise_newton(
             objective, inverse, start, tolerance=tolerance, max_iter=max_iter, from_start=from_start
-        )  # fmt: skip
+        )
     return found.weights, found.intercept
 
 

@@ -83,19 +83,13 @@ class Design:
 
 
 def suits_single(design: Design, squares: FloatArray) -> bool:
-    """Whether products of rows keep their digits in single precision: means are not long, no column is most of them.
-
-    squares : their `Design.gram_diagonal`
-    """
+    """Whether products of rows, with these `gram_diagonal`, keep their digits in single precision."""
     unit, most = float(squares.sum()) / design.n_rows, float(squares.max(initial=0.0)) / design.n_rows
     return 1e-15 < unit < 1e15 and most < 0.1 * unit and float(design.mean @ design.mean) < 100.0 * unit
 
 
 class SingleRows:
-    """Rows whose products are made in single precision: seven digits, in half the time.
-
-    Sparse ones are kept by columns, too: a few columns at once cost half as much there.
-    """
+    """Rows whose products are in single precision: half the time. Sparse ones are kept by columns, good for a few."""
 
     def __init__(self, X: Any) -> None:
         self.single, self.shape = X.astype(np.float32, copy=False), X.shape

@@ -330,10 +330,8 @@ def _prepared(
             return memory.ridge, None
         return memory.ridge, JudgedRows(memory.judged_rows, memory.judged_X, memory.leverages)
     beta = _arrival_beta(parameters, state.loss, X, answers, recipe)
-    ridge = make_ridge(
-        X, beta, basis=basis, share=recipe.share, centre=parameters.fit_intercept, gram=kernel, scores=scores
-    )  # fmt: skip
-    return ridge, None
+    centre, share = parameters.fit_intercept, recipe.share
+    return make_ridge(X, beta, basis=basis, share=share, centre=centre, gram=kernel, scores=scores), None
 
 
 def _recipe(parameters: Parameters, state: ModelState, X: CSR | FloatArray, everything: bool, coupled: bool) -> Recipe:

@@ -155,7 +155,8 @@ def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> t
     """Slope and offset (k,) of ``P(yes) = sigmoid(slope * score + offset)``, by penalised maximum likelihood.
 
     Platt's targets ``(n_yes + 1)/(n_yes + 2)`` and ``1/(n_no + 2)`` keep a separable label finite. Newton steps with
-    halving, all labels at once. A label with one kind of answer only gets slope 1 and the log-odds of its rate.
+    halving, all labels at once. A label with one kind of answer only gets slope 1 and the log-odds of its rate, one
+    whose scores fall where its answers rise slope 0 and these.
     """
     n_rows, n_labels = scores.shape
     yes = answers.sum(axis=0)
@@ -167,9 +168,9 @@ def fit_sigmoids(scores: FloatArray, answers: FloatArray, n_iter: int = 30) -> t
     z = (scores - centre) / unit
     target = np.where(answers > 0, (yes + 1.0) / (yes + 2.0), 1.0 / (no + 2.0))
     offset = np.log((yes + 1.0) / (no + 1.0))
-    slope, offset = _newton(z, target, np.ones(n_labels), offset, n_iter)
-    offset = np.where(usable, offset - slope * centre / unit, offset - centre)
-    return np.maximum(np.where(usable, slope / unit, 1.0), 0.0), offset
+    slope, found = _newton(z, target, np.ones(n_labels), offset, n_iter)
+    found, slope = np.where(slope > 0.0, found, offset), np.maximum(slope, 0.0)
+    return np.where(usable, slope / unit, 1.0), np.where(usable, found - slope * centre / unit, offset - centre)
 
 
 def alike(scores: FloatArray) -> bool:
