@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -109,7 +108,6 @@ def check_versions(folder: Path, connection: sqlite3.Connection, numbers: Sequen
 
 def check_labels(folder: Path, connection: sqlite3.Connection, labels: Iterable[int], revision: int) -> None:
     """Raise DataError if one of these labels (ids), as it was in a revision, is damaged (as `check_versions`)."""
-    query = "SELECT v.number FROM version v NOT INDEXED WHERE v.label IN (SELECT value FROM json_each(:labels))"
-    values = {"labels": json.dumps(list(labels)), "revision": revision}
-    found = connection.execute(f"{query} AND {LIVE} ORDER BY v.label", values).fetchall()
-    check_versions(folder, connection, [number for (number,) in found], revision)
+    wanted, query = set(labels), f"SELECT v.number, v.label FROM version v NOT INDEXED WHERE {LIVE} ORDER BY v.label"
+    found = connection.execute(query, {"revision": revision})
+    check_versions(folder, connection, [number for number, label in found if label in wanted], revision)
