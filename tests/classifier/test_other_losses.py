@@ -15,7 +15,7 @@ from streamlabel.classifier import conjugate_gradient
 from streamlabel.classifier import newton as truncated_newton
 from streamlabel.classifier import solve as minimise
 from streamlabel.classifier.losses import get_loss
-from streamlabel.classifier.objective import AnchoredObjective, Design, SingleRows
+from streamlabel.classifier.objective import AnchoredObjective, Design, SingleRows, suits_single
 from streamlabel.classifier.penalty import make_penalty
 from streamlabel.classifier.solve import solve
 from streamlabel.data.catalogue import load_catalogue_set
@@ -246,3 +246,15 @@ def test_products_in_single_precision_are_those_of_the_rows(rng):
         np.testing.assert_allclose(rows.T @ G, X.T @ G, atol=1e-5)
         np.testing.assert_allclose(rows.T.T @ V, X @ V, atol=1e-5)
         assert rows.T.shape == (20, 30)
+
+
+def test_rows_that_would_lose_their_digits_are_not_for_single_precision(rng):
+    X, shift = rng.standard_normal((400, 60)), np.zeros(60)
+    shift[0] = 1e5
+    for rows, suited in (
+        (X, True), (sparse.csr_array(np.maximum(X, 0.0)), True), (X + 3.0, True), (X + 30.0, False), (X + shift, False),
+        (X * np.where(shift, 1000.0, 1.0), False), (X * 1e-22, False), (X * 1e20, False),
+        (np.full((400, 60), 0.1), False), (np.zeros((400, 60)), False),
+    ):  # fmt: skip
+        design = Design(rows)
+        assert suits_single(design, design.gram_diagonal()) == suited

@@ -408,3 +408,16 @@ def test_with_more_rows_the_past_is_tried_only_where_1000_rows_choose_it(rng, pa
     assert [one[:2] for one in seen[:3]] == [(1_000, True), (1_000, False), (1_000, False)]
     assert [one[:2] for one in seen[3:]] == [(2_000, True), (2_000, False), (2_000, False)][: 3 if past else 1]
     assert seen[4:] == [] or seen[4][2] == {0.0, 0.1}
+
+
+@pytest.mark.parametrize("spoiled", ["a long mean", "one long column"])
+def test_trials_of_rows_that_lose_digits_in_single_precision_are_those_of_double(rng, spoiled):
+    X = rng.standard_normal((1000, 600))
+    Y = sparse.csr_array((X[:, :24] + rng.standard_normal((1000, 24)) > 1.0).astype(int))
+    X = X + 1000.0 if spoiled == "a long mean" else X * np.where(np.arange(600), 1.0, 1e9)
+    judged = Judged(X[700:], Y[700:], np.empty((0, 0)))
+    found = run_trial(X[:700], Y[:700], None, judged, np.random.default_rng(0), ways=RECIPES[:2], by_itself=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trials_module, "suits_single", lambda *rows: False)
+        double = run_trial(X[:700], Y[:700], None, judged, np.random.default_rng(0), ways=RECIPES[:2], by_itself=True)
+    np.testing.assert_array_equal(found.measures, double.measures)

@@ -89,7 +89,7 @@ def suits_single(design: Design, squares: FloatArray) -> bool:
 
 
 class SingleRows:
-    """Rows whose products are in single precision: half the time. Sparse ones are kept by columns, good for a few."""
+    """Rows whose products are in single precision: half the time. Sparse ones are by columns: faster for a few."""
 
     def __init__(self, X: Any) -> None:
         self.single, self.shape = X.astype(np.float32, copy=False), X.shape

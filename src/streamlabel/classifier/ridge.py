@@ -195,17 +195,18 @@ class _FactoredRidge(ABC):
         hat: HatSpectrum | None = None,
         scores: FloatArray | None = None,
     ) -> None:
-        self._given = scores
         self._X, self.beta, self.centre = X, beta, centre
         self.known_hat: HatSpectrum | None = hat
         self.n_rows = int(X.shape[0])
         self.mean: FloatArray = np.asarray(X.mean(axis=0)) if centre else np.zeros(X.shape[1])
-        matrix = self._matrix(gram, basis, share if basis is not None else 0.0)
+        matrix = self._matrix(gram, basis, share if basis is not None else 0.0, scores)
         matrix.flat[:: len(matrix) + 1] += beta
         self._factor = _cholesky(matrix)
 
     @abstractmethod
-    def _matrix(self, gram: FloatArray | None, basis: FloatArray | None, share: float) -> FloatArray:
+    def _matrix(
+        self, gram: FloatArray | None, basis: FloatArray | None, share: float, scores: FloatArray | None
+    ) -> FloatArray:
         """What is factored, without beta."""
 
     @abstractmethod
@@ -234,12 +235,14 @@ class _FactoredRidge(ABC):
 class RowRidge(_FactoredRidge):
     """Ridge prepared for few rows: the Cholesky factor of ``Xc C Xc' + beta I`` (q, q)."""
 
-    def _matrix(self, gram: FloatArray | None, basis: FloatArray | None, share: float) -> FloatArray:
+    def _matrix(
+        self, gram: FloatArray | None, basis: FloatArray | None, share: float, scores: FloatArray | None
+    ) -> FloatArray:
         self._share = share
         kernel = centred_kernel(self._X, self.mean) if gram is None else gram
         if share:
             assert basis is not None
-            scores = np.asarray(self._X @ basis) if self._given is None else self._given
+            scores = np.asarray(self._X @ basis) if scores is None else scores
             if self.centre:
                 scores = scores - scores.mean(axis=0)
             self._basis, self._scores = basis, scores
@@ -288,7 +291,9 @@ class RowRidge(_FactoredRidge):
 class FeatureRidge(_FactoredRidge):
     """Ridge prepared for many rows: the Cholesky factor of ``T'Xc'Xc T + beta I`` (d, d), ``T T' = C``."""
 
-    def _matrix(self, gram: FloatArray | None, basis: FloatArray | None, share: float) -> FloatArray:
+    def _matrix(
+        self, gram: FloatArray | None, basis: FloatArray | None, share: float, scores: FloatArray | None
+    ) -> FloatArray:
         gram = centred_gram(self._X, self.mean) if gram is None else gram
         self._root: FloatArray | None = None
         if share:

@@ -345,9 +345,7 @@ class FitMemory:
                 scores = functools.partial(_scores, X, classifiers)
                 return run(X, labels[rows], scores, by, rng, losses, ways, sketched, apart, alone)
 
-            apart = None
-            if fits and not alone and budget > _FEW_ROWS and len(losses) > 1:
-                apart = draw(count, first, True)
+            apart = draw(count, first, True) if fits and not alone and budget > _FEW_ROWS and len(losses) > 1 else None
             for number in range(count):
                 one = draw(number, promising(found) if found and wide else first, alone, apart)
                 found += [] if one is None else [one]
